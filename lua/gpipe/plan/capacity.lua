@@ -9,6 +9,7 @@ local capacity = {}
 
 local UNITS = { KiB = 1 << 10, MiB = 1 << 20, GiB = 1 << 30, TiB = 1 << 40 }
 local WANTED = 'a number of bytes above 0, or a text such as "8GiB" (KiB, MiB, GiB or TiB)'
+local MOST = 2.0 ^ 62 -- bytes: sums of several memories stay integers
 
 -- "8 GB" -> "8GiB": what was probably meant.
 local function near(text)
@@ -25,7 +26,7 @@ local function read(value)
     local digits, unit = value:match "^(%d+%.?%d*)(%a+)$"
     bytes = digits and UNITS[unit] and tonumber(digits) * UNITS[unit]
   end
-  if not bytes or not (bytes >= 1 and bytes < 2.0 ^ 62) then return nil end
+  if not bytes or not (bytes >= 1 and bytes < MOST) then return nil end
   return math.floor(bytes)
 end
 
@@ -39,7 +40,7 @@ function capacity.bytes(who, value)
   if bytes then return bytes end
   local meant = type(value) == "string" and near(value)
   errors.raise("%s: memory is %s, expected %s%s", who, errors.show(value), WANTED,
-    meant and (" (did you mean '%s'?)"):format(meant) or "")
+    meant and read(meant) and (" (did you mean '%s'?)"):format(meant) or "")
 end
 
 return capacity

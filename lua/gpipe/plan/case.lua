@@ -19,6 +19,7 @@ local sums = require "gpipe.plan.sums"
 ---@field link? {latency: number, bandwidth: number}
 ---@field together? integer[][]
 ---@field pinned? table<integer, integer>
+---@field conditions? gpipe.PartitionConditions these two, read
 
 ---@class gpipe.PlanCase a candidate: a shape with a policy
 ---@field shape gpipe.PlanShape

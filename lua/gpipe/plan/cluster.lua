@@ -2,6 +2,7 @@
 -- host.
 
 local capacity = require "gpipe.plan.capacity"
+local devices = require "gpipe.plan.devices"
 local errors = require "gpipe.errors"
 local host = require "gpipe.plan.host"
 local measured = require "gpipe.plan.measured"
@@ -52,6 +53,14 @@ local function described_places(o)
   return places
 end
 
+-- Check now what gp.plan would otherwise refuse as a mistake in a device of the list.
+local function check_links(o)
+  for _, name in ipairs { "link", "network" } do
+    if o[name] then options.check(WHO .. ": " .. name, o[name], devices.link_spec) end
+  end
+  host.read(WHO, o, {})
+end
+
 --- Describe a cluster: `hosts` machines with `devices` devices each, named "sim:host/device" from
 --- "sim:0/0" on. The list goes into option `devices` of gp.plan.
 ---
@@ -62,7 +71,8 @@ end
 --- host_memory: what may wait there, as in gp.pipeline. links: a file of `gpipe-lua links --save`,
 --- in place of hosts and network: each rank has so many devices, "sim:rank/device", and the ways
 --- between them are those that were measured.
---- Errors: a memory that is no size, a rate that is not above zero, more than 65,536 devices.
+--- Errors: a memory that is no size, a rate that is not above zero, a link that is none, more than
+--- 65,536 devices.
 --- ```lua
 --- local list = gp.cluster {hosts = 2, devices = 4, memory = "80GiB", flops = 312e12,
 ---   bandwidth = 2e12}
@@ -73,6 +83,7 @@ end
 return function(opts)
   local o = options.check(WHO, opts, SPEC)
   local places = o.links and measured_places(o.links, o) or described_places(o)
+  check_links(o)
   options.argument(WHO, "hosts * devices", #places * o.devices, { type = "integer", max = MOST })
   local memory, list = capacity.bytes(WHO, o.memory), {}
   for p, place in ipairs(places) do

@@ -108,7 +108,7 @@ end
 
 -- Let the real devices share the cores as in a pipeline: their names (with a rank, if there are
 -- several), kinds, threads, hosts and the cores of these.
-local function resolve(list)
+local function resolve(who, list)
   local named, at = {}, {}
   for i, d in ipairs(list) do
     if not d.sim then
@@ -116,7 +116,7 @@ local function resolve(list)
     end
   end
   if #named == 0 then return end
-  local made, of = real.resolve(named), {}
+  local made, of = real.resolve(named, nil, who), {}
   for k, one in ipairs(made) do
     local d = list[at[k]]
     d.name, d.device, d.rank = one.name, one.device, one.rank
@@ -154,9 +154,9 @@ local function ask_memory(list)
 end
 
 -- Ask each real device what memory it has; CPU devices of a host share its memory.
-local function settle(list)
+local function settle(who, list)
   local sharing = {}
-  resolve(list)
+  resolve(who, list)
   for _, d in ipairs(list) do d.given_memory = d.memory end
   ask_memory(list)
   for _, d in ipairs(list) do
@@ -193,7 +193,7 @@ function devices.read(who, given)
   if #described == 0 then
     errors.raise('%s: devices is empty, expected at least one, such as "cpu:0"', who)
   end
-  return settle(described)
+  return settle(who, described)
 end
 
 --- The device with rates of its own: those that it has, else rates of the cost model for each of

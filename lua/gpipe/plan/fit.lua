@@ -4,6 +4,7 @@
 local demand = require "gpipe.plan.demand"
 local device_bytes = require "gpipe.plan.device_bytes"
 local even = require "gpipe.pipeline.plan.partition.even"
+local minimax = require("gpipe.pipeline.plan.partition").minimax
 local partition = require "gpipe.plan.partition"
 local stage_cost = require "gpipe.plan.stage_cost"
 local tasks = require "gpipe.plan.tasks"
@@ -36,7 +37,9 @@ local function by_bytes(problem, case)
   for i = 1, problem.figures.count do
     bytes[i] = device_bytes.least(case.memory, case.sums[1], i, i, 0) + 1
   end
-  return even.cut(problem.who, bytes, case.shape.schedule.stages, LARGE)
+  local stages = case.shape.schedule.stages
+  if problem.conditions then return (minimax(problem.who, bytes, stages, problem)) end
+  return even.cut(problem.who, bytes, stages, LARGE)
 end
 
 -- The even cut of layers with a share of recomputation. Schedules with as many stages have the same

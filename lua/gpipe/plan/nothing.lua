@@ -8,6 +8,7 @@
 local candidates = require "gpipe.plan.candidates"
 local case_of = require "gpipe.plan.case"
 local counted = require "gpipe.counted"
+local errors = require "gpipe.errors"
 local fit = require "gpipe.plan.fit"
 local possible = require "gpipe.plan.possible"
 local reasons = require "gpipe.plan.reasons"
@@ -175,18 +176,33 @@ local function more_memory(problem, near)
   return words
 end
 
+-- Whether no number of stages can keep the conditions.
+local function is_contradiction(problem)
+  for stages = 1, problem.conditions and math.min(problem.figures.count, MOST_DEVICES) or 0 do
+    if not possible.stages_fault(problem, stages) then return false end
+  end
+  return problem.conditions ~= nil
+end
+
+-- Why no schedule can be built. Conditions that none can keep are a mistake of the script.
+local function unbuilt(problem, faults)
+  local first = faults.list()[1]
+  local why = first and (": %s: %s"):format(first.what, first.why) or ""
+  if is_contradiction(problem) then
+    errors.raise("%s: no schedule can be built%s, expected fewer conditions (options 'together' "
+      .. "and 'pinned')", problem.who, why)
+  end
+  return ("%s: no schedule can be built%s, expected option 'schedules' with one that fits the "
+    .. "devices"):format(problem.who, why)
+end
+
 --- Why nothing fits, and the nearest thing that does.
 ---@param problem gpipe.PlanProblem
 ---@param faults gpipe.PlanFamilies
 ---@param near? gpipe.PlanNear
 ---@return string
 function nothing.text(problem, faults, near)
-  if not near then
-    local first = faults.list()[1]
-    return ("%s: no schedule can be built%s"):format(problem.who,
-      first and (": %s: %s"):format(first.what, first.why) or ", expected option 'schedules' with "
-      .. "one that fits the devices")
-  end
+  if not near then return unbuilt(problem, faults) end
   local would = {}
   local finders = { other_policy, more_chunks, more_devices }
   for _, find in ipairs(fit.is_large(problem, near.case) and {} or finders) do

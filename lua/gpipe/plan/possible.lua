@@ -1,7 +1,10 @@
 -- lua/gpipe/plan/possible.lua - whether a schedule can run a model at all, whatever the memory.
 --
 -- An asynchronous schedule updates its stages at different times, so it wants layers that share a
--- parameter on one stage.
+-- parameter on one stage. Layers that stay together leave fewer places for cuts, and pinned ones
+-- want so many stages.
+
+local windows = require "gpipe.pipeline.plan.partition.windows"
 
 local possible = {}
 
@@ -23,11 +26,11 @@ function possible.ties(model)
   return groups
 end
 
+-- Whether layers lie in a group that stays together, with all between its first and last.
 local function is_within(list, group)
-  local there = {}
-  for _, layer in ipairs(group) do there[layer] = true end
+  local first, last = math.min(table.unpack(group)), math.max(table.unpack(group))
   for _, layer in ipairs(list) do
-    if not there[layer] then return false end
+    if layer < first or layer > last then return false end
   end
   return true
 end
@@ -52,9 +55,7 @@ function possible.stages_fault(problem, stages)
   if stages > problem.figures.count then
     return ("it has %d stages, the model %d layers"):format(stages, problem.figures.count)
   end
-  if stages <= problem.last_pinned then
-    return ("it has %d stages, layers are pinned to stage %d"):format(stages, problem.last_pinned)
-  end
+  return problem.conditions and windows.fault(problem.conditions, stages)
 end
 
 --- Why a schedule cannot run the model, or nil.

@@ -16,6 +16,7 @@ local possible = require "gpipe.plan.possible"
 local precision = require "gpipe.pipeline.plan.precision"
 local schedule = require "gpipe.schedule"
 local stage_cost = require "gpipe.plan.stage_cost"
+local windows = require "gpipe.pipeline.plan.partition.windows"
 
 local request = {}
 
@@ -88,6 +89,10 @@ local function policies_of(given, profile, list_of_devices)
   local links = true
   for _, device in ipairs(list_of_devices) do links = links and device.host_bandwidth end
   local list = given and (type(given) == "table" and given or { given }) or stage_cost.names()
+  if #list == 0 then
+    errors.raise("%s: option 'checkpoint' is empty, expected one of %s, or a list of them", WHO,
+      errors.list(stage_cost.names(), 9))
+  end
   local kept = {}
   for _, name in ipairs(list) do
     if not known_policy(name) then
@@ -145,15 +150,6 @@ local function batch_of(o, made, profile, count)
   return profile.rows * (chunks or 4 * count)
 end
 
--- The last stage that layers are pinned to; -1 where none are.
-local function last_pinned(pinned)
-  local last = -1
-  for _, stage in pairs(pinned or {}) do
-    last = math.max(last, math.type(stage) == "integer" and stage or -1)
-  end
-  return last
-end
-
 -- Devices that are not there need rates, unless a profile says the times.
 local function check_profile_devices(list, given)
   if given then return end
@@ -196,7 +192,8 @@ function request.read(model, sample, opts)
     link = o.link and options.check(WHO .. ": link", o.link, devices.link_spec),
     schedules = schedules_of(o.schedules),
     ties = object.is(model) and {} or possible.ties(model), together = o.together,
-    pinned = o.pinned, last_pinned = last_pinned(o.pinned),
+    pinned = o.pinned,
+    conditions = (o.together or o.pinned) and windows.conditions(WHO, made.count, o) or nil,
     replicas = o.replicas, sums = {},
     norms = o.sync_batch_norm and not object.is(model) and norms.of(model) or nil,
     verify = o.verify and made.sample ~= nil,

@@ -51,6 +51,12 @@ describe("gp.cluster", function()
     fails_with("expected an integer >= 1", cluster, { hosts = 0 })
     fails_with('such as "8GiB"', cluster, { memory = "8 GB" })
     fails_with("expected an integer <= 65536", function() cluster { hosts = 60000, devices = 60000 } end)
+    for _, memory in ipairs { "x", -1, 0 / 0, "8GB" } do
+      fails_with("gp.cluster: host_memory: memory is", cluster, { host_memory = memory })
+    end
+    fails_with("gp.cluster: link: option 'latency' is -1", cluster, { link = { latency = -1 } })
+    fails_with("gp.cluster: network: option 'bandwidth' is 0", cluster, { network = { bandwidth = 0 } })
+    fails_with("gp.cluster: host_link: missing option 'bandwidth'", cluster, { host_link = {} })
     fails_with("missing option 'flops'", gp.cluster, { memory = "8GiB", bandwidth = 1 })
   end)
 end)

@@ -117,6 +117,15 @@ end
 local LAYER = { forward = 1, input = 1, weight = 1, recompute = 1, saved_bytes = 1000,
   output_bytes = 100, parameter_bytes = 400 }
 
+-- The stage of each layer.
+local function stages_of(balance)
+  local of = {}
+  for stage, count in ipairs(balance) do
+    for _ = 1, count do of[#of + 1] = stage - 1 end
+  end
+  return of
+end
+
 describe("gp.plan of a profile", function()
   it("takes the time of 1F1B on even stages: (m + p - 1) times forward and backward", function()
     local plan = assert(gp.plan(alike(8, LAYER), nil, {
@@ -208,6 +217,29 @@ describe("gp.plan of a profile", function()
     for _, row in ipairs(plan.rows) do
       if row.devices == 2 then assert.are.same({ 1, 5 }, row.balance) end
     end
+  end)
+
+  it("leaves out schedules that cannot keep layers together or pinned, and says so", function()
+    local cases = {
+      { together = { { 1, 4 } } }, { together = { { 2, 8 } } }, { pinned = { [4] = 0 } },
+      { pinned = { [4] = 0, [9] = 1 } }, { pinned = { [9] = 3 } }, { together = { { 1, 9 } } },
+    }
+    for _, conditions in ipairs(cases) do
+      local plan = assert(gp.plan(alike(9, LAYER), nil, { devices = devices(2, "1MiB"), batch = 4,
+        together = conditions.together, pinned = conditions.pinned }))
+      for _, row in ipairs(plan.rows) do
+        local of = stages_of(row.balance)
+        for _, group in ipairs(conditions.together or {}) do
+          local first, last = group[1], group[2]
+          assert.equal(of[first], of[last])
+        end
+        for layer, stage in pairs(conditions.pinned or {}) do assert.equal(stage, of[layer]) end
+      end
+    end
+    local plan = assert(gp.plan(alike(9, LAYER), nil,
+      { devices = devices(2, "1MiB"), batch = 4, together = { { 1, 4 } } }))
+    assert.truthy(tostring(plan):find("interleaved_1f1b stages_per_device=4: no cut of 9 layers "
+      .. "into 8 stages keeps the layers together", 1, true))
   end)
 
   it("plans PipeDream's replicas: one large layer is shared by the devices", function()
@@ -406,6 +438,14 @@ describe("gp.plan refuses", function()
     { "an unknown policy", { checkpoint = "alway" }, "did you mean 'always'" },
     { "an unknown optimizer", { optimizer = "AdmW" }, "did you mean 'AdamW'" },
     { "a number of micro-batches of 0", { chunks = 0 }, "an integer >= 1" },
+    { "no policy", { checkpoint = {} }, "option 'checkpoint' is empty, expected one of never" },
+    { "a group of layers that is none", { together = { 1, 2 } }, "together: group 1 is 1" },
+    { "an empty group of layers", { together = { {} } }, "together: group 1 is empty" },
+    { "a layer to keep that is not there", { together = { { 1, 3 } } }, "together: layer 3" },
+    { "a stage that is none", { pinned = { [1] = -1 } }, "layer 1 is pinned to stage -1" },
+    { "conditions that no schedule keeps", { devices = 2, pinned = { [1] = 1 } },
+      "expected fewer conditions (options 'together' and 'pinned')" },
+    { "a name that is no device's", { devices = { "x" } }, "gp.plan: device 'x' cannot be used" },
     { "no devices", { devices = {} }, "expected at least one" },
     { "a sim device without memory", { devices = { { "sim:0" } } }, 'expected memory = "8GiB"' },
     { "a device that is not there", { devices = { "gpu:7" } }, "gpu:7" },
@@ -420,6 +460,12 @@ describe("gp.plan refuses", function()
         nil, { devices = { { "sim:0", memory = memory } } })
     end)
   end
+
+  it("a memory of no bytes without proposing the same text again", function()
+    local good, message = pcall(gp.plan, profile, nil, { devices = { { "sim:0", memory = "0GiB" } } })
+    assert.is_false(good)
+    assert.falsy(message:find("did you mean", 1, true))
+  end)
 
   it("a sample beside a profile", function()
     fails_with("beside a profile, expected nil", gp.plan, profile, { gp.ones { 1 } }, {})

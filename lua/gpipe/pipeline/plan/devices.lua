@@ -23,11 +23,11 @@ local MOST_THREADS = 64 -- of a device, see gpipe/device.h
 
 -- "cpu:0" or "1/cpu:0", the device of another process. Over several ranks a GPU is looked for when
 -- its rank is known.
-local function check_name(name)
+local function check_name(who, name)
   local rank
   rank, name = far.split(name)
   if type(name) ~= "string" then
-    errors.raise("%s: a device is %s, expected a name such as \"cpu:0\"", WHO, errors.show(name))
+    errors.raise("%s: a device is %s, expected a name such as \"cpu:0\"", who, errors.show(name))
   end
   local device, why = core.device(name)
   if device and ranks.ranks() == 1 then
@@ -35,7 +35,7 @@ local function check_name(name)
     good, why = core.device_check(name)
     device = good and device
   end
-  if not device then errors.raise("%s: device '%s' cannot be used: %s", WHO, name, why) end
+  if not device then errors.raise("%s: device '%s' cannot be used: %s", who, name, why) end
   device.rank = rank
   return device
 end
@@ -43,18 +43,18 @@ end
 -- "cpu:0" or {"cpu:0", threads = 2, memory = "8GiB"} -> {name, kind, memory, threads, cap}; the
 -- last two may be nil. memory: which one it works in; cap: how much of it it may take. In
 -- addition come the fields of host.read.
-local function parse(entry)
-  if type(entry) ~= "table" then return check_name(entry) end
-  local o = options.check(WHO .. ": a device", entry, {
+local function parse(who, entry)
+  if type(entry) ~= "table" then return check_name(who, entry) end
+  local o = options.check(who .. ": a device", entry, {
     [1] = { type = "string", required = true },
     threads = { type = "integer", min = 1, max = MOST_THREADS },
     memory = { type = { "number", "string" } },
     host_link = host.SPEC.host_link, host_memory = host.SPEC.host_memory,
   })
-  local device = check_name(o[1])
+  local device = check_name(who, o[1])
   device.threads = o.threads
-  device.cap = o.memory and capacity.bytes(WHO .. ": device " .. o[1], o.memory)
-  host.read(WHO .. ": device " .. o[1], o, device)
+  device.cap = o.memory and capacity.bytes(who .. ": device " .. o[1], o.memory)
+  host.read(who .. ": device " .. o[1], o, device)
   return device
 end
 
@@ -110,19 +110,21 @@ end
 --- The devices of a pipeline that needs this many (nil: not known yet).
 ---@param given? table option `devices`, or the devices of the command line
 ---@param wanted? integer
+---@param who? string for errors; gp.pipeline
 ---@return {name: string, kind: string, memory: string, threads: integer}[]
-function devices.resolve(given, wanted)
+function devices.resolve(given, wanted, who)
+  who = who or WHO
   local list = {}
   if given then
-    if #given == 0 then errors.raise("%s: devices is empty, expected at least one", WHO) end
-    for i, entry in ipairs(given) do list[i] = parse(entry) end
+    if #given == 0 then errors.raise("%s: devices is empty, expected at least one", who) end
+    for i, entry in ipairs(given) do list[i] = parse(who, entry) end
     if wanted and #list < wanted then
       errors.raise("%s: %s where the schedule wants %d: add devices or shorten balance (a device "
-        .. "may be named twice)", WHO, counted(#list, "device"), wanted)
+        .. "may be named twice)", who, counted(#list, "device"), wanted)
     end
     for i = #list, (wanted or #list) + 1, -1 do list[i] = nil end
   else
-    for i, entry in ipairs(devices.spread(wanted or 1)) do list[i] = parse(entry) end
+    for i, entry in ipairs(devices.spread(wanted or 1)) do list[i] = parse(who, entry) end
   end
   far.assign(list)
   for _, group in ipairs(far.by_machine(list)) do share_cores(group.devices, group.cores) end

@@ -1,6 +1,7 @@
 -- lua/gpipe/pipeline/plan/partition/windows.lua - where the stages of a partition may end: with
 -- pinned layers, with layers that stay together, and with at least one layer in each stage.
 
+local counted = require "gpipe.counted"
 local errors = require "gpipe.errors"
 
 local windows = {}
@@ -15,7 +16,11 @@ end
 -- keep together those between them.
 local function uncut_of(who, groups, layers)
   local uncut = {}
-  for _, group in ipairs(groups or {}) do
+  for k, group in ipairs(groups or {}) do
+    if type(group) ~= "table" or #group == 0 then
+      errors.raise("%s: together: group %d is %s, expected a list of layers such as {1, 4}", who, k,
+        type(group) == "table" and "empty" or errors.show(group))
+    end
     local first, last = layers, 1
     for _, layer in ipairs(group) do
       layer = check_layer(who, "together:", layer, layers)
@@ -27,14 +32,14 @@ local function uncut_of(who, groups, layers)
 end
 
 -- The pinned layers in order: {layer, stage from 1}.
-local function pins_of(who, pinned, stages, layers)
+local function pins_of(who, pinned, layers)
   local pins = {}
   for layer, stage in pairs(pinned or {}) do
     local number = math.type(stage) and math.tointeger(stage)
     layer = check_layer(who, "pinned:", layer, layers)
-    if not number or number < 0 or number >= stages then
-      errors.raise("%s: layer %d is pinned to stage %s, expected one of 0..%d", who, layer,
-        errors.show(stage), stages - 1)
+    if not number or number < 0 then
+      errors.raise("%s: layer %d is pinned to stage %s, expected an integer >= 0", who, layer,
+        errors.show(stage))
     end
     pins[#pins + 1] = { layer = layer, stage = number + 1 }
   end
@@ -66,14 +71,10 @@ local function places_of(uncut, layers)
   return before, behind
 end
 
-local function impossible(who, stages, layers)
-  errors.raise("%s: no cut of %d layers into %d stages keeps the layers together and pinned as "
-    .. "asked, expected fewer stages or fewer conditions", who, layers, stages)
-end
-
 -- The windows of the stages: stage k ends at a layer in first[k] .. last[k]. They grow strictly
--- with k, so every stage has a layer, and their ends are places where a cut may be.
-local function windows_of(who, stages, layers, pins, uncut)
+-- with k, so every stage has a layer, and their ends are places where a cut may be. nil where there
+-- are none; every pin has its stage.
+local function windows_of(stages, layers, pins, uncut)
   local before, behind = places_of(uncut, layers)
   local first, last = {}, {}
   for k = 1, stages do first[k], last[k] = 1, layers end
@@ -85,7 +86,7 @@ local function windows_of(who, stages, layers, pins, uncut)
   end
   for k = 1, stages do
     local least = math.max(first[k], k > 1 and first[k - 1] + 1 or 1)
-    if least > layers then impossible(who, stages, layers) end
+    if least > layers then return nil end
     first[k] = behind[least]
   end
   for k = stages, 1, -1 do
@@ -93,10 +94,15 @@ local function windows_of(who, stages, layers, pins, uncut)
     last[k] = most >= 1 and before[most] or 0
   end
   for k = 1, stages do
-    if first[k] > last[k] then impossible(who, stages, layers) end
+    if first[k] > last[k] then return nil end
   end
   return { first = first, last = last, before = before, behind = behind }
 end
+
+---@class gpipe.PartitionConditions
+---@field layers integer
+---@field uncut table<integer, true> layers behind which no cut may be
+---@field pins {layer: integer, stage: integer}[] in the order of layers; stages from 1
 
 ---@class gpipe.PartitionWindows
 ---@field first integer[] the first layer at which each stage may end
@@ -104,6 +110,37 @@ end
 ---@field before table<integer, integer> for each number of layers the nearest place of a cut
 ---@field behind table<integer, integer>
 ---@field uncut table<integer, true> layers behind which no cut may be
+
+--- Read conditions, whatever the number of stages.
+--- Errors: layers that are not there, stages that are none or not in the order of layers.
+---@param who string
+---@param layers integer
+---@param opts gpipe.PartitionOptions
+---@return gpipe.PartitionConditions
+function windows.conditions(who, layers, opts)
+  return { layers = layers, uncut = uncut_of(who, opts.together, layers),
+    pins = pins_of(who, opts.pinned, layers) }
+end
+
+-- The windows, or nil and why so many stages cannot keep the conditions.
+local function within(conditions, stages)
+  local pins, layers = conditions.pins, conditions.layers
+  local last = pins[#pins]
+  if last and last.stage > stages then
+    return nil, ("layer %d is pinned to stage %d, and there are %s"):format(last.layer,
+      last.stage - 1, counted(stages, "stage"))
+  end
+  local made = windows_of(stages, layers, pins, conditions.uncut)
+  if made then return made end
+  return nil, ("no cut of %s into %s keeps the layers together and pinned as asked"):format(
+    counted(layers, "layer"), counted(stages, "stage"))
+end
+
+--- Why so many stages cannot keep the conditions, or nil.
+---@param conditions gpipe.PartitionConditions
+---@param stages integer
+---@return string?
+function windows.fault(conditions, stages) return (select(2, within(conditions, stages))) end
 
 --- The windows of the stages.
 --- Errors: layers and stages that are not there; conditions that contradict each other.
@@ -113,9 +150,14 @@ end
 ---@param opts gpipe.PartitionOptions
 ---@return gpipe.PartitionWindows
 function windows.of(who, stages, layers, opts)
-  local uncut = uncut_of(who, opts.together, layers)
-  local made = windows_of(who, stages, layers, pins_of(who, opts.pinned, stages, layers), uncut)
-  made.uncut = uncut
+  local conditions = windows.conditions(who, layers, opts)
+  local made, why = within(conditions, stages)
+  if not made then
+    errors.raise("%s: %s, expected %s stages or fewer conditions", who, why,
+      #conditions.pins > 0 and conditions.pins[#conditions.pins].stage > stages and "more"
+      or "fewer")
+  end
+  made.uncut = conditions.uncut
   return made
 end
 
