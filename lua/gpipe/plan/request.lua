@@ -142,10 +142,11 @@ local function figures_of(model, sample, o)
 end
 
 -- The rows of a mini-batch: those of the option, of the sample, or of as many micro-batches of a
--- profile as there will be.
+-- profile alone as there will be.
 local function batch_of(o, made, profile, count)
   if o.batch then return o.batch end
-  if not profile then return made.most end
+  local of_sample = profile and made.planned or not profile and made
+  if of_sample then return of_sample.most end
   local chunks = type(o.chunks) == "table" and math.max(table.unpack(o.chunks)) or o.chunks
   return profile.rows * (chunks or 4 * count)
 end

@@ -50,6 +50,15 @@ describe("a plan of a model with batch norms", function()
     assert.is_true(least_rows(plan) >= 2)
   end)
 
+  it("divides the rows of the sample, not those of a profile beside it", function()
+    local profile = gp.profile(normed(), sample(8), { loss = nn.MSELoss(), repeats = 1 })
+    local plan = assert(gp.plan(normed(), sample(16), {
+      devices = { DEVICE, DEVICE }, loss = nn.MSELoss(), profile = profile,
+    }))
+    assert.equal(16, plan.batch)
+    assert.equal(4 * 2 * 8, assert(gp.plan(profile, nil, { devices = { DEVICE, DEVICE } })).batch)
+  end)
+
   it("is printed by a dry run of a job", function()
     local script = child.file [[
       local gp = require "gpipe"
