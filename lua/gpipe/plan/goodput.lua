@@ -13,7 +13,7 @@ local above = { type = "number", above = 0, below = math.huge }
 local WHO = "gp.goodput"
 
 local SPEC = {
-  mtbf = { type = "number", above = 0, required = true },
+  mtbf = { type = "number", above = 0, below = math.huge, required = true },
   hosts = { type = "integer", min = 1, default = 1 },
   checkpoint = { type = "number", above = 0, below = math.huge, required = true },
   restart = seconds, interval = above, step = above,
@@ -21,36 +21,44 @@ local SPEC = {
 
 -- ---- formulas -----------------------------------------------------------------------------------
 
+local SMALL = 1e-5 -- below, the terms that are left out are under 1e-16 of the sum
+
+-- exp(x) - 1, for small x too: failures may be rare beyond what 1 + x can say.
+local function expm1(x)
+  if math.abs(x) > SMALL then return math.exp(x) - 1 end
+  return x + x * x / 2 + x * x * x / 6
+end
+
 -- The expected seconds per interval of work: until `interval` of work and a checkpoint come through
 -- without a failure. Each failure costs the time since the last checkpoint and a restart, which may
 -- fail too.
 -- Source: Daly 2006, "A higher order estimate of the optimum checkpoint interval for restart
 -- dumps", equation 20. It is exact for failures that are exponentially distributed.
 local function wall(interval, C, M, R)
-  return M * math.exp(R / M) * (math.exp((interval + C) / M) - 1)
+  return M * math.exp(R / M) * expm1((interval + C) / M)
 end
+
+-- Source: Young 1974, "A first order approximation to the optimum checkpoint interval".
+local function young(C, M) return math.sqrt(2 * C) * math.sqrt(M) end
 
 -- The interval with the best share: the root of interval / M = 1 - exp(-(interval + C) / M), where
 -- the derivative of wall(interval) / interval is zero. The right side is the steeper one until the
 -- root, so that iterating it ends there.
 local function best_interval(C, M)
-  local interval = math.min(math.sqrt(2 * C * M), M)
+  local interval = math.min(young(C, M), M)
   for _ = 1, 200 do
-    local next_one = M * (1 - math.exp(-(interval + C) / M))
+    local next_one = -M * expm1(-(interval + C) / M)
     if math.abs(next_one - interval) <= 1e-12 * interval then break end
     interval = next_one
   end
   return interval
 end
 
--- Source: Young 1974, "A first order approximation to the optimum checkpoint interval".
-local function young(C, M) return math.sqrt(2 * C * M) end
-
 -- Source: Daly 2006, equation 37.
 local function daly(C, M)
   if C >= 2 * M then return M end
   local x = C / (2 * M)
-  return math.sqrt(2 * C * M) * (1 + math.sqrt(x) / 3 + x / 9) - C
+  return young(C, M) * (1 + math.sqrt(x) / 3 + x / 9) - C
 end
 
 -- ---- the call -----------------------------------------------------------------------------------
@@ -100,7 +108,8 @@ return function(opts)
   end
   local all = wall(interval, C, M, R)
   return setmetatable({
-    goodput = interval / all, writing = C / all, lost = 1 - (interval + C) / all, mtbf = M,
+    goodput = interval / all, writing = C / all, mtbf = M,
+    lost = math.max(0, 1 - (interval + C) / all), -- not below 0 by rounding
     interval = interval, steps = steps, checkpoint = C, restart = R, young = young(C, M),
     daly = daly(C, M),
   }, Goodput)

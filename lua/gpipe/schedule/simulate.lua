@@ -145,6 +145,9 @@ local function add_transfers(costs, given, edges)
     return add_busy(costs, given, edges, costs.hop_forward, costs.hop_backward)
   end
   local link = options.check(WHO .. ": link", given.link, link_spec)
+  if link.bandwidth < math.huge and not given.bytes then
+    errors.raise("%s: link.bandwidth is given without bytes, expected bytes = of a value", WHO)
+  end
   local forward, backward = both_ways("bytes", given.bytes or 0, edges)
   local latency, bandwidth = link.latency, link.bandwidth
   costs.hop_forward = times(forward, latency, bandwidth)

@@ -5,6 +5,7 @@
 
 local columns = require "gpipe.draw.columns"
 local counted = require "gpipe.counted"
+local errors = require "gpipe.errors"
 
 local PATH = 10000 -- actions of the critical path that are kept as tables
 local SHOWN = 16   -- devices, and actions of the path, that a summary shows
@@ -50,6 +51,10 @@ function Simulation.new(schedule, run, unit)
     finish = {}, work = {}, bubble = {}, peak_live = {}, peak_bytes = {}, versions = {},
   }
   self.makespan, self.span = run:total()
+  if self.makespan >= math.huge then
+    errors.raise("schedule:simulate: the costs add up to more than a number can say, expected "
+      .. "smaller ones")
+  end
   for d = 1, self.devices do
     local _, finish, work, live, bytes, versions = run:device(d - 1)
     self.finish[d], self.work[d], self.versions[d] = finish, work, versions

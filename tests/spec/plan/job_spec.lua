@@ -65,7 +65,23 @@ describe("gp.goodput", function()
     assert.equal(1, gp.goodput({ mtbf = 1e4, checkpoint = 1, step = 1e6 }).steps)
   end)
 
+  it("is a number where failures are rare and checkpoints short beyond all measure", function()
+    for _, opts in ipairs { { mtbf = 1e300, checkpoint = 60 }, { mtbf = 1e6, checkpoint = 1e-300 },
+      { mtbf = 1e20, checkpoint = 1 }, { mtbf = 1e-300, checkpoint = 60 },
+      { mtbf = 1e308, checkpoint = 1e307 } } do
+      local g = gp.goodput(opts)
+      assert.is_true(g.goodput >= 0 and g.goodput <= 1)
+      assert.is_true(g.interval > 0 and g.interval < math.huge)
+      assert.is_true(g.lost >= 0 and g.lost <= 1 and g.writing >= 0 and g.writing <= 1)
+      assert.falsy(tostring(g):find "nan" or tostring(g):find "inf")
+    end
+    -- the loss is sqrt(2 C / M) to first order
+    local g = gp.goodput { mtbf = 1e20, checkpoint = 1 }
+    assert.is_true(math.abs(g.writing / math.sqrt(1 / (2 * 1e20)) - 1) < 1e-6)
+  end)
+
   it("refuses what is no time", function()
+    fails_with("option 'mtbf' is inf", gp.goodput, { mtbf = math.huge, checkpoint = 1 })
     fails_with("missing option 'mtbf'", gp.goodput, { checkpoint = 1 })
     fails_with("expected a number > 0", gp.goodput, { mtbf = 1, checkpoint = 0 })
   end)
@@ -110,6 +126,26 @@ describe("plan:simulate", function()
       assert.is_true(job.late >= job.step)
       last = job.step
     end
+  end)
+
+  it("says no error where nothing varies, nor where no run has met a straggler", function()
+    local plan = plan_of()
+    for _, jitter in ipairs { 0, { action = 0, travel = 0 } } do
+      local job = plan:simulate { jitter = jitter }
+      assert.is_nil(job.error)
+      assert.equal(1, job.samples)
+      assert.equal(job.quiet, job.step)
+    end
+    local job = plan:simulate { stragglers = { share = 1e-9, slowdown = 10 }, replicas = 4 }
+    assert.is_nil(job.error)
+    assert.is_nil(job.late)
+    assert.is_true(job.unmet)
+    assert.truthy(tostring(job):find("none of which has met a straggler", 1, true))
+    job = plan:simulate { stragglers = { share = 1, slowdown = 10 } }
+    assert.is_nil(job.unmet)
+    assert.is_true(job.step > 5 * job.quiet)
+    job = plan:simulate { stragglers = { share = 0.1, slowdown = 10 } }
+    assert.is_true(job.error > 0)
   end)
 
   it("varies less over steps that replicas make apart", function()

@@ -156,6 +156,8 @@ describe("a simulation", function()
       ["schedule:simulate: F is -1, expected a number >= 0"] = { F = -1 },
       ["schedule:simulate: W is nan (float), expected a number >= 0"] = { W = { 1, 0 / 0, 1 } },
       ["schedule:simulate: I of stage 0 is 3, expected at most B = 2"] = { B = 2, I = 3 },
+      ["link.bandwidth is given without bytes"] = { link = { latency = 1, bandwidth = 10 } },
+      ["the costs add up to more than a number can say"] = { F = 1e308 },
       ["both comm and link are given"] = { comm = 1, link = {} },
       ["bytes are given without a link"] = { bytes = 1 },
       ["schedule:simulate: link: unknown option 'latncy' (did you mean 'latency'?)"] = {

@@ -13,7 +13,7 @@ local noise = require "gpipe.schedule.noise"
 local object = require "gpipe.plan.job.object"
 local options = require "gpipe.options"
 local rate = require "gpipe.plan.rate"
-local slowest = require "gpipe.schedule.slowest"
+local sampled = require "gpipe.plan.job.sampled"
 local stream = require "gpipe.plan.job.stream"
 local sums = require "gpipe.plan.sums"
 
@@ -96,8 +96,6 @@ local function samples_of(o, case)
   return math.max(1, math.min(wanted, math.floor(MOST_ACTIONS / actions)))
 end
 
-local function varies(o) return o.jitter ~= nil or o.stragglers ~= nil end
-
 -- The times of a replica for `local_steps` steps and the exchange behind them, many times.
 local function times_of(o, schedule, costs, exchange, count)
   local rest = o.local_steps - 1
@@ -111,19 +109,6 @@ local function times_of(o, schedule, costs, exchange, count)
     for k = 1, rest do list[i] = list[i] + more[(i - 1) * rest + k] end
   end
   return list
-end
-
--- The standard error of the mean of the slowest, from groups of R samples: that of the mean over
--- all subsets, which is what is reported, is no larger.
-local function error_of(list, replicas)
-  local largest = {}
-  for first = 1, #list - replicas + 1, replicas do
-    local most = list[first]
-    for i = first + 1, first + replicas - 1 do most = math.max(most, list[i]) end
-    largest[#largest + 1] = most
-  end
-  if #largest < 2 then return nil end
-  return select(2, slowest.average(largest))
 end
 
 -- ---- failures -----------------------------------------------------------------------------------
@@ -187,7 +172,7 @@ local function fields_of(o, row, problem)
   return {
     label = row.label, chunks = row.chunks, row = row, replicas = o.replicas, devices = count,
     ranks = count * o.replicas, hosts = hosts_of(o, problem, count),
-    rows = problem.batch * o.replicas, local_steps = o.local_steps, varies = varies(o),
+    rows = problem.batch * o.replicas, local_steps = o.local_steps, varies = sampled.varies(WHO, o),
   }
 end
 
@@ -200,13 +185,11 @@ local function add_times(made, o, case, costs, exchange)
   made.exchange = last / rate.steps(case) - made.pipeline
   made.quiet = made.pipeline + made.exchange / o.local_steps
   made.step, made.samples = made.quiet, 1
-  if not varies(o) then return end
+  if not made.varies then return end
   made.samples = samples_of(o, case)
   local list = times_of(o, schedule, costs, exchange, made.samples)
-  made.step = slowest.mean(list, o.replicas) / per
-  made.late = slowest.quantile(list, o.replicas, 0.99) / per
-  local deviation = error_of(list, o.replicas)
-  made.error = deviation and deviation / per
+  for i, seconds in ipairs(list) do list[i] = seconds / per end
+  sampled.note(made, list, o.replicas, o.stragglers and o.stragglers.share or 0)
   made.short = made.samples < o.replicas
 end
 
@@ -253,6 +236,10 @@ function job.simulate(plan, opts)
     stream.add_times(made, o, self, costs, { sent = sent, latency = network.latency })
   else
     add_times(made, o, case, costs, exchange_of(bytes, network, o.replicas))
+  end
+  if made.step >= math.huge then
+    errors.raise("%s: a step takes more seconds than a number can say, expected smaller factors of "
+      .. "jitter, stragglers and slow", WHO)
   end
   made.failures = goodput_of(o, problem, made, bytes)
   made.goodput = made.failures and made.failures.goodput or 1

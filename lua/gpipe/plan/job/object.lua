@@ -17,6 +17,7 @@ local text = require "gpipe.plan.text"
 ---@field step number seconds: the mean of the slowest replica
 ---@field error number? standard error of `step`
 ---@field late number? seconds that one step in a hundred takes or more
+---@field unmet boolean? no run has met a straggler: the step is a lower estimate, without error
 ---@field short boolean? fewer samples than replicas: `step` is a lower estimate
 ---@field samples integer simulated runs of a replica, or of several
 ---@field together integer? replicas of an asynchronous schedule that are simulated together
@@ -52,10 +53,11 @@ function Job:__tostring()
     step_line(self), exchange_line(self),
   }
   if self.varies then
-    lines[#lines + 1] = ("  %d sampled runs of %s%s"):format(self.samples,
+    lines[#lines + 1] = ("  %d sampled runs of %s%s%s"):format(self.samples,
       self.together and self.together .. " replicas together" or "a replica", self.short
       and (", fewer than %s: the step is a lower estimate"):format(
-        self.together and "there are" or "replicas") or "")
+        self.together and "there are" or "replicas") or "",
+      self.unmet and ", none of which has met a straggler: the step is a lower estimate" or "")
   end
   if self.failures then lines[#lines + 1] = "  " .. tostring(self.failures) end
   lines[#lines + 1] = ("  %.4g rows a second that last"):format(self.rate)

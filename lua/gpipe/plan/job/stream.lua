@@ -13,8 +13,8 @@ local demand = require "gpipe.plan.demand"
 local errors = require "gpipe.errors"
 local noise = require "gpipe.schedule.noise"
 local replicate = require "gpipe.schedule.replicate"
+local sampled = require "gpipe.plan.job.sampled"
 local schedule = require "gpipe.schedule"
-local slowest = require "gpipe.schedule.slowest"
 local stage_cost = require "gpipe.plan.stage_cost"
 local sums = require "gpipe.plan.sums"
 
@@ -134,8 +134,7 @@ function stream.add_times(made, o, self, costs, exchange)
   made.samples = o.samples or SAMPLES
   local together = together_of(self, o, made.samples)
   local list = times_of(self, self.own * together, costs, o, made.samples)
-  made.step, made.error = slowest.average(list)
-  made.late = slowest.quantile(list, 1, 0.99)
+  sampled.note(made, list, 1, o.stragglers and o.stragglers.share or 0)
   made.together, made.short = self.own * together, together < o.replicas
 end
 
