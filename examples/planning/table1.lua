@@ -2,13 +2,13 @@
 -- Transformer that fit 1, 2, 4, 8 ... 128 devices, beside the paper's.
 --
 --   gpipe-lua examples/planning/table1.lua
---   gpipe-lua examples/planning/table1.lua --exact     the runtime plans the bytes, too: a minute
+--   gpipe-lua examples/planning/table1.lua --exact     the runtime plans the bytes, too: two minutes
 --   gpipe-lua examples/planning/table1.lua --help
 --
 -- Nothing runs and no parameter is drawn: the devices are described (8 GiB and 16 GiB), and a model
 -- with 84 billion parameters is planned on a laptop. Layers in the middle of these models are all
 -- alike, so a short model is profiled, and its profile made longer. The largest models are those
--- that leave a tenth of the memory, because a profile's bytes are near, not exact.
+-- that leave a tenth of the memory by the estimate; --exact says which of them do fit.
 -- Source: Huang et al. 2019, "GPipe", table 1; for torchgpipe its benchmarks (docs of v0.0.7).
 local gp = require "gpipe"
 local flags = require "gpipe.flags"
