@@ -2,7 +2,7 @@
 -- Transformer that fit 1, 2, 4, 8 ... 128 devices, beside the paper's.
 --
 --   gpipe-lua examples/planning/table1.lua
---   gpipe-lua examples/planning/table1.lua --exact     the runtime plans the bytes, too: two minutes
+--   gpipe-lua examples/planning/table1.lua --exact    the runtime plans the bytes, too: two minutes
 --   gpipe-lua examples/planning/table1.lua --help
 --
 -- Nothing runs and no parameter is drawn: the devices are described (8 GiB and 16 GiB), and a model

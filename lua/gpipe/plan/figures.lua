@@ -244,6 +244,18 @@ function figures.of_profile(given, planned)
   }
 end
 
+--- Whether a profile says the same times for devices that are not of one sort.
+---@param self table
+---@param list gpipe.PlanDevice[]
+---@return boolean
+function figures.takes_alike(self, list)
+  local first = self.profile and devices.sort(list[1])
+  for _, device in ipairs(first and list or {}) do
+    if devices.sort(device) ~= first then return true end
+  end
+  return false
+end
+
 --- The figures of a model; `bound` says for which numbers of rows, and on which devices.
 ---@param wanted gpipe.ProfileRequest of the whole sample
 ---@param repeats integer steps that are measured

@@ -10,6 +10,7 @@
 local call = require "gpipe.ranks.call"
 local candidates = require "gpipe.plan.candidates"
 local case_of = require "gpipe.plan.case"
+local fastest = require "gpipe.plan.fastest"
 local figures = require "gpipe.plan.figures"
 local fit = require "gpipe.plan.fit"
 local job = require "gpipe.plan.job"
@@ -197,6 +198,7 @@ local function made_of(problem, rows, faults, left)
     devices = problem.devices, link = problem.link, batch = problem.batch,
     precision = problem.precision, loss = problem.loss, critical = path.text(best.simulation),
     untried = left, synced = problem.norms ~= nil,
+    alike = figures.takes_alike(problem.figures, problem.devices),
   }
   if problem.replicas then made.replicated = replicas.of(problem, best.rows) end
   for _, row in ipairs(rows) do
@@ -206,12 +208,8 @@ local function made_of(problem, rows, faults, left)
   return object.new(made)
 end
 
---- Solve a problem.
----@param problem gpipe.PlanProblem
----@return gpipe.Plan?
----@return string? message
----@return string? code
-function plan.solve(problem)
+-- The plan for the devices of a problem, or their first ones.
+local function solve_in_order(problem)
   local rows, left, faults = search_measured(problem)
   if problem.verify then
     verify(problem, rows, faults)
@@ -224,6 +222,25 @@ function plan.solve(problem)
     rows[1] = near.row
   end
   return made_of(problem, rows, faults, left)
+end
+
+--- Solve a problem, on its devices or on the fastest of them.
+---@param problem gpipe.PlanProblem
+---@return gpipe.Plan?
+---@return string? message
+---@return string? code
+function plan.solve(problem)
+  local made, message, code = solve_in_order(problem)
+  for _, other in ipairs(fastest.problems(problem)) do
+    local best = made and made.best.seconds
+    local found = fastest.may_win(other, best) and solve_in_order(other)
+    if found and (not best or found.best.seconds < best) then
+      found.lower_bound = math.min(found.lower_bound, made and made.lower_bound or math.huge)
+      found.without, made = other.without, found
+    end
+  end
+  if made then return made end
+  return nil, message, code
 end
 
 plan.problem = request.read

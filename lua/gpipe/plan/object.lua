@@ -25,7 +25,9 @@ local text = require "gpipe.plan.text"
 ---@field rows gpipe.PlanRow[] all that fit, best first
 ---@field rejected {what: string, why: string}[]
 ---@field lower_bound number seconds
----@field devices gpipe.PlanDevice[]
+---@field devices gpipe.PlanDevice[] of those given, the ones that were planned for
+---@field without? string[] names of slower ones that were left out
+---@field alike boolean a profile's times were taken for devices of several sorts
 ---@field batch integer
 ---@field untried integer combinations that were not simulated, because a large problem has too many
 local Plan = {}

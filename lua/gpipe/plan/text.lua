@@ -110,6 +110,12 @@ local function rows_text(plan)
   return table_text
 end
 
+local function names_text(names)
+  local words = table.move(names, 1, math.min(#names, MOST_LIST), 1, {})
+  if #names > MOST_LIST then words[#words + 1] = "..." end
+  return table.concat(words, ", ")
+end
+
 -- The devices of the best row, each with its bytes.
 local function each_text(plan, bytes)
   local row, words = plan.best, {}
@@ -160,6 +166,13 @@ local function best_lines(plan)
   end
   if is_network_free(plan) then
     lines[#lines + 1] = '  the way between hosts takes no time here: links = "measure" lets it'
+  end
+  if plan.alike then
+    lines[#lines + 1] = "  the profile's times are taken for every device, though these are not of "
+      .. "one sort"
+  end
+  if plan.without then
+    lines[#lines + 1] = "  without " .. names_text(plan.without) .. ": the others alone are faster"
   end
   if plan.critical then lines[#lines + 1] = "  critical path: " .. plan.critical end
   if plan.replicated then lines[#lines + 1] = "  with replicas: " .. tostring(plan.replicated) end

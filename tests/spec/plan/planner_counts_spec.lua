@@ -1,7 +1,8 @@
--- tests/spec/plan/planner_counts_spec.lua - how many of the devices a plan uses.
+-- tests/spec/plan/planner_counts_spec.lua - how many of the devices a plan uses, and which.
 
 local gp = require "gpipe"
 local candidates = require "gpipe.plan.candidates"
+local nn = gp.nn
 
 local MEGA = 1e6
 
@@ -20,6 +21,63 @@ local function plan_for(count, profile, opts)
   opts.memory, opts.batch = nil, opts.batch or 32
   return gp.plan(profile, nil, opts)
 end
+
+describe("devices of different speed", function()
+  local function device(name, times)
+    return { name, memory = "1GiB", flops = 1e10 * times, bandwidth = 1e12 }
+  end
+
+  local function plan_on(devices, opts)
+    local model = nn.Sequential {}
+    for i = 1, 12 do model[i] = nn.Linear(64, 64) end
+    opts = opts or {}
+    opts.devices, opts.loss = devices, nn.MSELoss()
+    opts.schedules = { "1f1b", "gpipe" }
+    return assert(gp.plan(model, { gp.zeros { 64, 64 }, gp.zeros { 64, 64 } }, opts))
+  end
+
+  it("are left out where the fast ones alone take less time, wherever they stand", function()
+    local alone = plan_on { device("sim:1", 100) }
+    for _, devices in ipairs { { device("sim:0", 1), device("sim:1", 100) },
+      { device("sim:1", 100), device("sim:0", 1) },
+      { device("sim:0", 1), device("sim:2", 1), device("sim:1", 100) } } do
+      local plan = plan_on(devices)
+      assert.equal(alone.best.seconds, plan.best.seconds)
+      assert.equal("sim:1", plan.devices[1].name)
+      assert.equal("sim:1", plan:options().devices[1][1])
+      assert.is_true(plan.lower_bound < plan.best.seconds)
+    end
+    local plan = plan_on { device("sim:0", 1), device("sim:1", 100) }
+    assert.same({ "sim:0" }, plan.without)
+    assert.truthy(tostring(plan):find("without sim:0: the others alone are faster", 1, true))
+  end)
+
+  it("all work where each of them makes a step shorter", function()
+    local plan = plan_on { device("sim:0", 1), device("sim:1", 2) }
+    assert.is_nil(plan.without)
+    assert.equal(2, plan.best.devices)
+  end)
+
+  it("keep their order where the slowest of several are left out", function()
+    local plan = plan_on { device("sim:0", 1), device("sim:1", 100), device("sim:2", 1),
+      device("sim:3", 99) }
+    local names = {}
+    for d, one in ipairs(plan.devices) do names[d] = one.name end
+    assert.same({ "sim:1", "sim:3" }, names)
+    assert.same({ "sim:0", "sim:2" }, plan.without)
+  end)
+
+  it("take the times of a profile alike, which the plan says", function()
+    local profile = profile_of(4, 1e5)
+    local two = { device("sim:0", 1), device("sim:1", 4) }
+    local plan = assert(gp.plan(profile, nil, { devices = two, batch = 8, schedules = { "1f1b" } }))
+    assert.is_true(plan.alike)
+    assert.truthy(tostring(plan):find("the profile's times are taken for every device", 1, true))
+    two[2] = device("sim:1", 1)
+    plan = assert(gp.plan(profile, nil, { devices = two, batch = 8, schedules = { "1f1b" } }))
+    assert.is_false(plan.alike)
+  end)
+end)
 
 describe("the numbers of devices of a plan", function()
   it("are halves of as many as there are layers for, and then all between up to 16", function()
