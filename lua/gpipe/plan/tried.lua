@@ -16,6 +16,8 @@ local tried = {
 }
 
 local PROBED = 16 -- devices of a small copy
+-- Of more than so many devices, numbers between the first ones are tried with so many schedules.
+local FEW, LEADERS = 8, 5
 
 ---@class gpipe.PlanSpec
 ---@field wanted string|table a schedule, as candidates name it
@@ -76,12 +78,29 @@ local function sort(problem, list)
   end)
 end
 
+-- The name of a schedule, whatever the number of its replicas.
+local function name_of(spec) return candidates.label((candidates.apart(spec.wanted))) end
+
+-- The schedules with the best steps so far, as a set; nil where nothing has fitted.
+local function leaders_of(seconds)
+  local names, leaders = {}, {}
+  for name in pairs(seconds) do names[#names + 1] = name end
+  table.sort(names, function(a, b)
+    if seconds[a] ~= seconds[b] then return seconds[a] < seconds[b] end
+    return a < b
+  end)
+  for _, name in ipairs(table.move(names, 1, LEADERS, 1, {})) do leaders[name] = true end
+  return #names > 0 and leaders or nil
+end
+
 -- Visit the numbers of devices between the first ones, but for what cannot come below the best step
--- so far.
-local function visit_between(problem, visit, best)
+-- so far; of many devices with the schedules alone that were best there.
+local function visit_between(problem, visit, best, seconds)
+  local leaders = #problem.devices > FEW and leaders_of(seconds)
   for _, spec in ipairs(all_of(problem, problem.between)) do
     local chunks = math.min(spec.chunks, problem.batch)
-    if rate.work(problem, chunks, spec.devices) < best then
+    if (not leaders or leaders[name_of(spec)] or spec.devices == 1)
+      and rate.work(problem, chunks, spec.devices) < best then
       best = math.min(best, select(2, visit(spec)))
     end
   end
@@ -95,15 +114,20 @@ end
 ---@return integer left how many were not visited
 function tried.each(problem, visit)
   local list, cells, best = all_of(problem, problem.counts), 0, math.huge
+  local own = {} -- the best seconds of each schedule
   local is_large = cells_of(list) > tried.most
   if is_large then sort(problem, list) end
   for i, spec in ipairs(list) do
     local times, seconds = visit(spec)
     best = math.min(best, seconds)
+    if seconds < math.huge then
+      local name = name_of(spec)
+      own[name] = math.min(own[name] or math.huge, seconds)
+    end
     cells = cells + times * spec.devices * spec.each
     if is_large and best < math.huge and cells >= tried.most then return #list - i end
   end
-  if not is_large then visit_between(problem, visit, best) end
+  if not is_large then visit_between(problem, visit, best, own) end
   return 0
 end
 
