@@ -82,14 +82,16 @@ end
 --- The share of a core that each thread has where equal devices compute all the time; 1 where every
 --- thread has a core, or devices differ.
 ---@param devices gpipe.PlanDevice[]
+---@param count? integer of the first devices (all)
 ---@return number
-function cores.share(devices)
-  local count, threads = cores.shared(devices)
-  if not count then return 1 end
-  for _, device in ipairs(devices) do
+function cores.share(devices, count)
+  local there, threads = cores.shared(devices, count)
+  if not there then return 1 end
+  for d = 1, count or #devices do
+    local device = devices[d]
     if device.kind ~= "cpu" or device.threads ~= devices[1].threads then return 1 end
   end
-  return count / threads
+  return there / threads
 end
 
 return cores

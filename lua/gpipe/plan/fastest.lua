@@ -69,7 +69,7 @@ local function bound_of(problem)
   local least = math.huge
   for _, m in ipairs(candidates.chunks(problem.chunks, #problem.devices, problem.pieces)) do
     least = math.min(least,
-      rate.work(problem, math.min(m, problem.batch), #problem.devices))
+      rate.work(problem, math.min(m, problem.batch), #problem.devices, true))
   end
   return least
 end

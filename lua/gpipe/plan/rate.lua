@@ -246,7 +246,8 @@ end
 
 -- ---- the least that any plan takes --------------------------------------------------------------
 
--- The two bounds of a step on the first devices: by the work, and by the way of one micro-batch.
+-- The bounds of a step on the first devices: by all work, by the largest layer, and by the way of
+-- one micro-batch.
 local function bounds(problem, chunks, count)
   local rows = math.ceil(problem.batch / chunks)
   local speed, largest, through = 0, math.huge, math.huge
@@ -267,7 +268,7 @@ local function bounds(problem, chunks, count)
     speed = speed + (seen[class] > 0 and 1 / seen[class] or math.huge)
   end
   local full = problem.batch / rows -- micro-batches, if all had the rows of the larger ones
-  return math.max(full / (speed * cores.share(problem.devices)), full * largest), through
+  return full / (speed * cores.share(problem.devices, count)), full * largest, through
 end
 
 --- Seconds below which no plan can come: all work without recomputation, spread over all devices
@@ -281,11 +282,16 @@ function rate.bound(problem, chunks, count)
   return math.max(bounds(problem, chunks, count or #problem.devices))
 end
 
---- The same without the way of one micro-batch, which a stream does not wait for.
+--- The bound by the work alone, for streams too, which wait for no micro-batch: all of it spread
+--- evenly; and the largest layer, unless devices may share it out.
 ---@param problem gpipe.PlanProblem
 ---@param chunks integer
 ---@param count integer of the first devices of the list alone
+---@param shared boolean several devices have the same layers: replicas, copies of a stage
 ---@return number
-function rate.work(problem, chunks, count) return (bounds(problem, chunks, count)) end
+function rate.work(problem, chunks, count, shared)
+  local even, largest = bounds(problem, chunks, count)
+  return shared and even or math.max(even, largest)
+end
 
 return rate

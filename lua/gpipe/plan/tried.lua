@@ -16,7 +16,8 @@ local tried = {
 }
 
 local PROBED = 16 -- devices of a small copy
--- Of more than so many devices, numbers between the first ones are tried with so many schedules.
+-- Where there are more than so many devices, numbers between the first ones are tried with so many
+-- schedules.
 local FEW, LEADERS = 8, 5
 
 ---@class gpipe.PlanSpec
@@ -81,6 +82,11 @@ end
 -- The name of a schedule, whatever the number of its replicas.
 local function name_of(spec) return candidates.label((candidates.apart(spec.wanted))) end
 
+-- Whether devices may have the same layers: replicas do, and a script's own schedules may.
+local function may_share(problem, spec)
+  return problem.schedules ~= nil or select(2, candidates.apart(spec.wanted)) > 1
+end
+
 -- The schedules with the best steps so far, as a set; nil where nothing has fitted.
 local function leaders_of(seconds)
   local names, leaders = {}, {}
@@ -100,7 +106,7 @@ local function visit_between(problem, visit, best, seconds)
   for _, spec in ipairs(all_of(problem, problem.between)) do
     local chunks = math.min(spec.chunks, problem.batch)
     if (not leaders or leaders[name_of(spec)] or spec.devices == 1)
-      and rate.work(problem, chunks, spec.devices) < best then
+      and rate.work(problem, chunks, spec.devices, may_share(problem, spec)) < best then
       best = math.min(best, select(2, visit(spec)))
     end
   end

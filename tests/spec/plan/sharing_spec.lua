@@ -82,6 +82,8 @@ describe("the cores of devices", function()
     assert.is_nil(cores.hosts(devices(4, 1, 2), 2))
     assert.equal(1, cores.share(devices(2, 1, 2)))
     assert.equal(1 / 2, cores.share(devices(4, 1, 2)))
+    assert.equal(2 / 3, cores.share(devices(4, 1, 2), 3))
+    assert.equal(1, cores.share(devices(4, 1, 2), 2))
   end)
 
   it("are all taken where each has a thread: then messages are received at a device's cost", function()
