@@ -77,9 +77,8 @@ gp_status gp_ranks_listen(int from, char **text, size_t *bytes);
 void gp_rank_text_free(char *text);
 
 /* For the launcher: note in the job's folder that a rank has ended, and how ("has ended with exit
- * code 3"), for those that still wait for it to connect; and remove the note. Errors: GP_EIO. */
+ * code 3"), for those that still wait for it to connect. Errors: GP_EIO. */
 gp_status gp_ranks_note_end(const char *folder, int rank, const char *how);
-void gp_ranks_forget_end(const char *folder, int rank);
 
 /* By what the ranks are connected: "unix", "tcp", "mpi"; "" before they are. */
 const char *gp_ranks_transport(void);

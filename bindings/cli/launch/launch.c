@@ -5,6 +5,7 @@
  * where the sockets are and what the job's key is. With --node K/M they are the ranks of one host
  * of M, each of which runs this command; they meet at --master, and know the key by GPIPE_JOB_KEY.
  * If this process dies, the kernel kills them. */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static int catch_signals(void) {
 /* A rank that was lost leaves a code that says how it died; the others know whether the job can go
  * on from a checkpoint. If none is left to say it, what it has said before counts. */
 static int code_of(const gp_launch_job *j, int failed) {
-  const bool lost = j->ranks[failed].code > 128;
+  const bool lost = j->ranks[failed].code > 128 || j->ranks[failed].given_up;
   for (int r = 0; r < j->count; r++)
     if (j->ranks[r].code == GP_EXIT_AGAIN || (lost && j->ranks[r].goes_on)) return GP_EXIT_AGAIN;
   return j->ranks[failed].code;
@@ -43,6 +44,14 @@ static int find_failed(const gp_launch_job *j) {
         j->ranks[r].ended_at - j->failed_at < 2 * GP_LAUNCH_TICK_MS)
       return r;
   return j->first_failed;
+}
+
+/* The code after a signal. A rank that was given up has none of its own: then it is that of the
+ * signal, unless the job can go on and was not told to end at once. */
+static int code_of_stop(const gp_launch_job *j, int failed) {
+  if (!j->ranks[failed].given_up) return j->ranks[failed].code;
+  const int code = code_of(j, failed);
+  return code == GP_EXIT_AGAIN && j->stops == 1 ? code : 128 + j->stop_signal;
 }
 
 /* Has rank 0 said the same? Then it has ended with the same error, or its run was stopped, too, or
@@ -61,11 +70,14 @@ static int report(const gp_launch_job *j) {
   const int r = find_failed(j);
   if (r < 0) return GP_EXIT_OK;
   const gp_launch_rank *p = &j->ranks[r];
-  if (j->stops) return p->code;
+  if (j->stops) return code_of_stop(j, r);
   if (gp_launch_has_relay(j, r) && !is_said(j, r)) gp_relay_show_errors(&p->relay);
   if (p->code > 128)
     fprintf(stderr, GP_PROGRAM ": rank %d was ended by signal %d (%s)\n", j->first + r,
             p->code - 128, strsignal(p->code - 128));
+  if (p->given_up)
+    fprintf(stderr, GP_PROGRAM ": rank %d was stopped while the others ended, and was killed\n",
+            j->first + r);
   return code_of(j, r);
 }
 
@@ -77,21 +89,21 @@ static int run_job(char **argv, const gp_options *options, int signals, bool *st
                      .total = options->ranks * hosts,
                      .first_failed = -1,
                      .signals = signals,
+                     .notes = {-1, -1},
                      .said = gp_said_open(),
                      .shows = options->log_ranks,
                      .prompts =
                          !argv[options->script] && !options->execute && !options->interactive};
-  j.ranks = calloc((size_t)j.count, sizeof *j.ranks);
-  if (!j.ranks || !gp_launch_open(&j, options)) return GP_EXIT_ERROR;
-  bool good = true;
-  for (int r = 0; good && r < j.count; r++) good = gp_launch_start(&j, r, argv);
-  if (!good) gp_launch_send(&j, SIGKILL);
-  gp_launch_watch(&j);
-  const int code = good ? report(&j) : GP_EXIT_ERROR;
-  for (int r = 0; r < j.count; r++) gp_relay_close(&j.ranks[r].relay);
+  j.interactive = j.prompts || options->interactive;
+  int code = GP_EXIT_ERROR;
+  if (gp_launch_open(&j, options)) {
+    bool good = true;
+    for (int r = 0; good && r < j.count; r++) good = gp_launch_start(&j, r, argv);
+    if (!good) gp_launch_send(&j, SIGKILL);
+    gp_launch_watch(&j);
+    if (good) code = report(&j);
+  }
   gp_launch_close(&j);
-  if (j.said >= 0) close(j.said);
-  free(j.ranks);
   *stops = j.stops;
   return code;
 }
@@ -100,7 +112,10 @@ static int run_job(char **argv, const gp_options *options, int signals, bool *st
  * stop, is started again as often as was asked for. */
 int gp_launch(char **argv, const gp_options *options) {
   const int signals = catch_signals();
-  if (signals < 0) return GP_EXIT_ERROR;
+  if (signals < 0) {
+    fprintf(stderr, GP_PROGRAM ": --ranks: cannot read signals: %s\n", strerror(errno));
+    return GP_EXIT_ERROR;
+  }
   for (int again = 1;; again++) {
     bool stops = false;
     const int code = run_job(argv, options, signals, &stops);

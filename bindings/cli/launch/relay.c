@@ -24,8 +24,10 @@ bool gp_relay_open(gp_relay *relay, int rank, bool shows) {
 }
 
 void gp_relay_close(gp_relay *relay) {
-  for (int s = 0; s < 2; s++)
+  for (int s = 0; s < 2; s++) {
     if (relay->streams[s].from > 0) close(relay->streams[s].from);
+    if (relay->streams[s].to > 0) close(relay->streams[s].to);
+  }
   free(relay->kept);
   relay->kept = NULL;
 }

@@ -55,37 +55,37 @@ static void meet_at(const char *master) {
   setenv("MASTER_PORT", colon + 1, 1);
 }
 
+static bool refuse(const char *what) {
+  fprintf(stderr, GP_PROGRAM ": --ranks: %s: %s\n", what, strerror(errno));
+  return false;
+}
+
 /* A folder of this user alone, and a key that no other process can guess. Several hosts have
  * neither in common. */
 bool gp_launch_open(gp_launch_job *j, const gp_options *options) {
   unsigned char bytes[16];
-  if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, j->notes)) {
-    fprintf(stderr, GP_PROGRAM ": --ranks: no sockets: %s\n", strerror(errno));
-    return false;
-  }
+  j->ranks = calloc((size_t)j->count, sizeof *j->ranks);
+  j->fds = calloc((size_t)(2 * j->count + 1), sizeof *j->fds);
+  if (!j->ranks || !j->fds) return refuse("no memory");
+  if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, j->notes))
+    return refuse("no sockets");
   if (options->nodes > 1) return meet_at(options->master), true;
   meet_at_loopback();
-  snprintf(j->folder, sizeof j->folder, "/tmp/gpipe-ranks-XXXXXX");
-  if (!mkdtemp(j->folder)) {
-    fprintf(stderr, GP_PROGRAM ": --ranks: no folder for sockets in /tmp: %s\n", strerror(errno));
-    return false;
-  }
-  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) return false;
+  j->held = gp_launch_folder_make(j->folder);
+  if (j->held < 0) return refuse("no folder for sockets in /tmp");
+  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) return refuse("no random numbers");
   for (size_t i = 0; i < sizeof bytes; i++) snprintf(j->key + 2 * i, 3, "%02x", bytes[i]);
   return true;
 }
 
-void gp_launch_close(const gp_launch_job *j) {
-  char path[96];
-  close(j->notes[0]);
-  close(j->notes[1]);
-  if (!*j->folder) return;
-  for (int r = 0; r < j->count; r++) {
-    snprintf(path, sizeof path, "%s/%d", j->folder, r);
-    unlink(path);
-    gp_ranks_forget_end(j->folder, r);
-  }
-  rmdir(j->folder);
+void gp_launch_close(gp_launch_job *j) {
+  for (int r = 0; j->ranks && r < j->count; r++) gp_relay_close(&j->ranks[r].relay);
+  for (int i = 0; i < 2; i++)
+    if (j->notes[i] >= 0) close(j->notes[i]);
+  if (*j->folder) gp_launch_folder_remove(j->folder, j->held);
+  if (j->said >= 0) close(j->said);
+  free(j->ranks);
+  free(j->fds);
 }
 
 /* ---- becoming a rank ------------------------------------------------------------------------- */
@@ -158,16 +158,24 @@ static _Noreturn void run_rank(const gp_launch_job *j, int r, pid_t launcher, ch
   _exit(GP_EXIT_ERROR);
 }
 
+/* Say what is missing for a rank. */
+static bool refuse_rank(const gp_launch_job *j, int r, const char *what, const char *wanted) {
+  fprintf(stderr, GP_PROGRAM ": --ranks: no %s for rank %d of %d: %s, expected %s\n", what,
+          j->first + r, j->total, strerror(errno), wanted);
+  return false;
+}
+
 bool gp_launch_start(gp_launch_job *j, int r, char **argv) {
   const pid_t launcher = getpid();
   gp_launch_rank *p = &j->ranks[r];
-  if (gp_launch_has_relay(j, r) && !gp_relay_open(&p->relay, j->first + r, j->shows)) return false;
+  if (gp_launch_has_relay(j, r) && !gp_relay_open(&p->relay, j->first + r, j->shows))
+    return refuse_rank(j, r, "pipes", "two open files for each rank (ulimit -n), or fewer ranks");
   fflush(NULL);
   p->id = fork();
   if (p->id == 0) run_rank(j, r, launcher, argv);
+  if (p->id < 0) return refuse_rank(j, r, "process", "a higher limit (ulimit -u), or fewer ranks");
   if (gp_launch_has_relay(j, r)) gp_relay_started(&p->relay);
-  if (p->id < 0) fprintf(stderr, GP_PROGRAM ": --ranks: no process: %s\n", strerror(errno));
-  p->over = p->id < 0;
-  j->left += !p->over;
-  return !p->over;
+  p->runs = true;
+  j->left++;
+  return true;
 }

@@ -31,11 +31,6 @@ gp_status gp_ranks_note_end(const char *folder, int rank, const char *how) {
   return gp_fail(GP_EIO, "ranks: cannot write %s: %s", path, strerror(errno));
 }
 
-void gp_ranks_forget_end(const char *folder, int rank) {
-  char path[PATH];
-  if (path_of(folder, rank, "", path)) unlink(path);
-}
-
 bool gp_rank_job_find_end(const gp_rank_job *job, int32_t rank, char how[GP_RANK_NAME]) {
   char path[PATH];
   if (!*job->folder || !path_of(job->folder, rank, "", path)) return false;

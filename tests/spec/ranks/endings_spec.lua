@@ -46,6 +46,10 @@ local acts = {
   ["all killed"] = function() signal("KILL", own) end,
   ["crash"] = function() if rank == last then signal("SEGV", own) end end,
   ["stopped"] = function() if rank == last then signal("STOP", own) end end,
+  ["stopped while the others end"] = function()
+    if rank == last then signal("STOP", own) end
+    os.exit(0)
+  end,
   ["error in Lua"] = function() if rank == last then error "too much" end end,
   ["os.exit"] = function() if rank == last then os.exit(3) end end,
   ["endless loop"] = function() if rank == last then while true do end end end,
@@ -85,6 +89,7 @@ local CASES = {
   { "crash", "unix", 75, 139, variables = UNCAUGHT },
   { "stopped", "unix", 75, 1 },
   { "stopped", "mpi", 75, 1 },
+  { "stopped while the others end", "unix", 75, 1 },
   { "error in Lua", "unix", 1 },
   { "error in Lua", "hosts", "1 1" },
   { "error in Lua", "mpi", 1 },

@@ -81,6 +81,87 @@ describe("gpipe-lua --ranks", function()
   end)
 end)
 
+describe("a launcher that cannot start a rank", function()
+  local function start(files, ranks)
+    local line = "ulimit -n %d; exec timeout -s KILL 20 %s --ranks %d -e 'require(\"gpipe\").barrier()'"
+    return select(2, child.shell(line:format(files, child.quote(child.program), ranks)))
+  end
+
+  it("says what is missing, and ends those that run", function()
+    local err, code = start(24, 48)
+    assert.matches("%-%-ranks: no pipes for rank %d+ of 48: Too many open files, expected two open files", err)
+    assert.equal(1, code)
+  end)
+
+  it("says so as well where it has no files for itself", function()
+    local err, code = start(4, 2)
+    assert.matches("%-%-ranks: [^\n]*: Too many open files\n", err)
+    assert.equal(1, code)
+  end)
+end)
+
+describe("the folder of a job", function()
+  local function is_there(folder) return (select(3, child.shell("test -d " .. folder))) == 0 end
+
+  it("is removed by the next launcher where its own was killed before the ranks had met", function()
+    local out, _, code = run({ "--ranks", "2" }, [[
+      local folder = os.getenv "GPIPE_RANKS_FOLDER"
+      if os.getenv "RANK" == "0" then
+        print(folder)
+        io.stdout:flush()
+        io.open(folder .. "/0", "w"):close()
+        local launcher = io.open "/proc/self/status":read "a":match "PPid:%s*(%d+)"
+        io.popen("kill -KILL " .. launcher):close()
+      end
+      while true do end]])
+    local folder = out:gsub("\n", "")
+    assert.equal(137, code)
+    assert.truthy(is_there(folder), folder)
+    run({ "--ranks", "1" }, "")
+    assert.falsy(is_there(folder), folder)
+  end)
+
+  it("is left alone while its launcher runs", function()
+    local _, err, code = run({ "--ranks", "2" }, ([[
+      if os.getenv "RANK" == "0" then
+        assert(os.execute(%q))
+        assert(os.execute("test -d " .. os.getenv "GPIPE_RANKS_FOLDER"))
+      end
+      require("gpipe").barrier()]]):format("GPIPE_ALONE=1 " .. child.quote(child.program)
+      .. " --ranks 1 -e ''"))
+    assert.equal("", err)
+    assert.equal(0, code)
+  end)
+end)
+
+describe("a job whose ranks are all stopped", function()
+  -- Signals go to the launcher once the ranks have stopped.
+  local function start(signals)
+    return select(3, run({ "--ranks", "2" }, ([[
+      local gp = require "gpipe"
+      local own = require("gpipe.core").process()
+      local all = gp.all_gather(own)
+      local launcher = io.open "/proc/self/status":read "a":match "PPid:%%s*(%%d+)"
+      if gp.rank() == 0 then
+        os.execute(("(for p in %%d %%d; do until grep -q State:.T /proc/$p/status; do sleep 0.05; "
+          .. "done; done; for s in %s; do kill -$s %%s; sleep 0.3; done) &"):format(all[1], all[2], launcher))
+      end
+      os.execute("kill -STOP " .. own)
+      while true do end]]):format(signals)))
+  end
+
+  it("ends some seconds after a signal, which the ranks cannot take", function()
+    assert.equal(143, start "TERM")
+  end)
+
+  it("ends at once after two", function()
+    local seconds = require("gpipe.core").seconds
+    local began = seconds()
+    assert.equal(130, start "INT INT")
+    assert.truthy(seconds() - began < 5)
+  end)
+end)
+
 describe("a job of another launcher", function()
   -- Starts two ranks as torchrun does; returns what rank 0 prints.
   local function start(environment, key)
