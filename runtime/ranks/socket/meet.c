@@ -2,7 +2,8 @@
  *
  * Each rank calls those below it and answers those above. Calls are made one after the other, since
  * a rank needs all of them; answers are given side by side, because a connection that says nothing
- * must not hold up the others. What does not know the job's key is closed and noted. */
+ * must not hold up the others. Where there are many of these, the oldest makes room. What does not
+ * know the job's key is closed and noted. */
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
@@ -141,21 +142,6 @@ static void drop(gp_meeting *m, gp_answer *a, const char *why) {
   a->socket = -1;
 }
 
-/* Take a call, and challenge it; where there is no room it waits. */
-static void take_call(gp_meeting *m) {
-  for (int i = 0; i < GP_MOST_ANSWERS; i++) {
-    gp_answer *a = &m->answers[i];
-    if (a->socket >= 0) continue;
-    int made = accept4(m->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (made < 0) return;
-    *a = (gp_answer){.socket = made, .end = gp_now_ns() + ANSWER_NS};
-    a->challenge = gp_challenge_new();
-    name_caller(made, a->from);
-    if (send(made, &a->challenge, sizeof a->challenge, MSG_NOSIGNAL) != sizeof a->challenge)
-      drop(m, a, "it does not listen");
-  }
-}
-
 /* Send the verdict. One about size or version ends this job too: it comes from a process that knows
  * the key. */
 static gp_status reply(gp_meeting *m, gp_answer *a) {
@@ -186,8 +172,45 @@ static gp_status go_on(gp_meeting *m, gp_answer *a) {
   return GP_OK;
 }
 
+/* The place of a new call: a free one, else that of the call that has been silent for longest. */
+static gp_answer *find_place(gp_meeting *m) {
+  gp_answer *oldest = &m->answers[0];
+  for (int i = 0; i < GP_MOST_ANSWERS; i++) {
+    if (m->answers[i].socket < 0) return &m->answers[i];
+    if (m->answers[i].end < oldest->end) oldest = &m->answers[i];
+  }
+  return oldest;
+}
+
+/* Challenge a call, whose place is free. */
+static void challenge(gp_meeting *m, gp_answer *a, int made) {
+  *a = (gp_answer){.socket = made, .end = gp_now_ns() + ANSWER_NS};
+  a->challenge = gp_challenge_new();
+  name_caller(made, a->from);
+  if (send(made, &a->challenge, sizeof a->challenge, MSG_NOSIGNAL) != sizeof a->challenge)
+    drop(m, a, "it does not listen");
+}
+
+/* Take the calls that wait, but no more than half of the places at once, so that those before can
+ * say their hello in between. One that is dropped all the same calls again. */
+static gp_status take_calls(gp_meeting *m) {
+  for (int i = 0; i < GP_MOST_ANSWERS / 2; i++) {
+    int made = accept4(m->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (made < 0) return GP_OK;
+    gp_answer *a = find_place(m);
+    const gp_status status = a->socket < 0 ? GP_OK : go_on(m, a); /* its hello may just have come */
+    if (status) {
+      close(made);
+      return status;
+    }
+    if (a->socket >= 0) drop(m, a, "it says nothing, and others want its place");
+    challenge(m, a, made);
+  }
+  return GP_OK;
+}
+
 static gp_status answer_all(gp_meeting *m) {
-  take_call(m);
+  GP_TRY(take_calls(m));
   for (int i = 0; i < GP_MOST_ANSWERS; i++)
     if (m->answers[i].socket >= 0) GP_TRY(go_on(m, &m->answers[i]));
   return GP_OK;

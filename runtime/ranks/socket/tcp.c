@@ -51,7 +51,8 @@ static gp_status bind_to(gp_meeting *m, const gp_address *at) {
   GP_TRY(gp_meeting_listener(m, at->at.ss_family));
   /* connections of the job before may still be closing */
   setsockopt(m->listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  if (!bind_in_time(m, at) || listen(m->listener, m->net->job.info.count))
+  /* strangers may call, too: the longest queue that the system allows */
+  if (!bind_in_time(m, at) || listen(m->listener, SOMAXCONN))
     return gp_fail(GP_EIO,
                    "ranks: rank %d cannot listen at %s: %s, expected a free port of this host "
                    "(MASTER_ADDR, MASTER_PORT, GPIPE_INTERFACE)",

@@ -173,6 +173,20 @@ describe("a job at an address", function()
     assert.equal(0, code)
   end)
 
+  it("forms in spite of more silent connections than are answered at a time", function()
+    if not child.has "bash" then return pending "no bash" end
+    local port = jobs.port()
+    local silent = ([[until (exec 3<>/dev/tcp/127.0.0.1/%d) 2>/dev/null; do sleep 0.02; done
+      for i in $(seq 150); do exec {f}<>/dev/tcp/127.0.0.1/%d; printf g >&$f; done
+      %s]]):format(port, port, rank(1, port, script)) -- they stay open as long as this rank
+    local _, err, code = child.shell(("%s & p=$!; bash -c %s; wait $p"):format(
+      rank(0, port, script), child.quote(silent)))
+    has(err, "0 of 2, tcp")
+    has(err, "1 of 2, tcp")
+    has(err, " connections while the job came together, the last from 127.0.0.1 port ")
+    assert.equal(0, code)
+  end)
+
   it("is refused over Unix sockets on several hosts", function()
     local _, err = child.shell(rank(0, 1, script, "GPIPE_TRANSPORT=unix"))
     has(err, "GPIPE_TRANSPORT is unix, expected tcp or mpi for ranks on several hosts")
