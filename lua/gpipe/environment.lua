@@ -3,8 +3,8 @@
 --
 -- A misspelt variable, or a value that is not known, would be ignored silently. Both are reported
 -- once, on standard error, when gpipe is loaded. Variables that are read when they are used
--- (GPIPE_FAULT, GPIPE_WATCHDOG, GPIPE_CUDA_PLUGIN, GPIPE_LINK_PLUGIN) raise there if their value
--- cannot be understood.
+-- (GPIPE_FAULT, GPIPE_WATCHDOG, GPIPE_TRANSPORT, GPIPE_WHOLE_PLAN, GPIPE_CUDA_PLUGIN,
+-- GPIPE_LINK_PLUGIN) raise there if their value cannot be understood.
 
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
@@ -41,7 +41,7 @@ environment.variables = {
   GPIPE_NCCL = { "0", "1" },            -- 1: GPUs of one host use NCCL, too; 0: none do
   GPIPE_NCCL_LIBRARY = true,            -- the file of NCCL
   GPIPE_PEERS = { "0" },                -- 0: GPUs copy to each other by way of the host
-  GPIPE_TRANSPORT = { "unix", "tcp", "mpi" }, -- how ranks are connected
+  GPIPE_TRANSPORT = true,               -- how ranks are connected: unix, tcp or mpi
   GPIPE_RANKS_FOLDER = true,            -- where the sockets of this job's ranks are
   GPIPE_RANKS_KEY = true,               -- the job's key
   GPIPE_RANKS_LABELLED = { "1" },       -- the launcher puts ranks before their lines

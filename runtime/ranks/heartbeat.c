@@ -54,8 +54,10 @@ static void check(gp_net *net, gp_peer *peer, int64_t now) {
   const int64_t silence = now - peer->heard;
   const int64_t most = net->silence_most_ns + (peer->has_spoken ? 0 : START_NS);
   if (peer->is_own || peer->state != GP_PEER_OPEN || silence <= most) return;
-  snprintf(why, sizeof why, "no heartbeat for %.1f s%s%s", 1e-9 * (double)silence,
-           peer->words[0] ? "; before, it was " : "", peer->words);
+  int at = snprintf(why, sizeof why, "no heartbeat for %.1f s", 1e-9 * (double)silence);
+  if (peer->words[0]) /* which may be older than what was heard last */
+    snprintf(why + at, sizeof why - (size_t)at, "; %.1f s before, it was %s",
+             1e-9 * (double)(now - peer->words_at), peer->words);
   gp_peer_lose(net, peer, why);
 }
 

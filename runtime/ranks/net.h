@@ -64,6 +64,7 @@ typedef struct gp_peer {
   int64_t heard;               /* when the last bytes came; gp_now_ns */
   bool has_spoken;             /* some have come */
   char words[GP_RANK_WORDS];   /* what it did when its last heartbeat came */
+  int64_t words_at;            /* when that was; gp_now_ns */
   gp_rank_pass pass;           /* the same, for comparison */
   gp_rank_news news;
   bool receiving; /* the transport may write to in_data just now */

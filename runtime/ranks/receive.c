@@ -97,6 +97,7 @@ static const char *open_message(gp_net *net, gp_peer *peer) {
   case GP_RANK_BEAT:
     if (peer->in.bytes >= sizeof peer->words) return "it sent a heartbeat that is too long";
     memset(peer->words, 0, sizeof peer->words);
+    peer->words_at = gp_now_ns();
     peer->in_data = peer->words;
     return NULL;
   default: return "it sent a message of an unknown kind";

@@ -24,7 +24,8 @@ end
 -- Keys are written in the order of `next`: the reader makes a table of its own.
 local function write_table(who, value, parts, depth)
   if not plain(value) then
-    errors.raise("%s: the value is %s, expected a plain table", who, errors.show(value))
+    errors.raise("%s: the value is %s with a metatable, expected a plain table", who,
+      errors.show(value))
   end
   parts[#parts + 1] = "{"
   for key, element in next, value do

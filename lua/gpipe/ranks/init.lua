@@ -71,7 +71,7 @@ end
 ---@return string[]
 function ranks.gather(what, text, to)
   if own().count == 1 or dry_mode.job() then return copies(text) end
-  limit.begin(what)
+  limit.begin()
   local _ <close> = call.enter(what)
   local texts = to and core.rank_hand(what, text, to) or core.rank_gather(what, text)
   if not connected then report() end
@@ -152,7 +152,7 @@ end
 function ranks.barrier(seconds)
   options.argument("gp.barrier", "seconds", seconds, limit.rule)
   local own_limit = seconds ~= nil and limit.seconds("gp.barrier", seconds)
-  local _ <close> = own_limit and limit.within("gp.barrier", own_limit) or nil
+  local _ <close> = own_limit and limit.within(own_limit) or nil
   ranks.gather("gp.barrier", "")
 end
 

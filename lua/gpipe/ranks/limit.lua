@@ -44,17 +44,15 @@ function limit.set(seconds)
 end
 
 --- The same for the first call of a script that has made no pipeline.
----@param who string
-function limit.begin(who)
-  if not known then limit.set(from_environment(who)) end
+function limit.begin()
+  if not known then limit.set(from_environment "ranks") end
 end
 
 --- Let this rank wait so long until the result is closed.
----@param who string
 ---@param seconds number 0: for ever
 ---@return any
-function limit.within(who, seconds)
-  limit.begin(who)
+function limit.within(seconds)
+  limit.begin()
   local before = core.rank_limit(seconds)
   return setmetatable({}, { __close = function() core.rank_limit(before) end })
 end

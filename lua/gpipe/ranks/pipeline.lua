@@ -4,6 +4,7 @@
 local class = require "gpipe.nn.class"
 local core = require "gpipe.core"
 local create = require "gpipe.tensor.create"
+local errors = require "gpipe.errors"
 local nn = require "gpipe.nn"
 local random = require "gpipe.random"
 local ranks = require "gpipe.ranks"
@@ -78,8 +79,12 @@ end
 --- the others (runtime/plan/outline.c). Whole plans can be looked at on any rank.
 ---@return integer
 function pipeline.most_whole()
-  local given = math.tointeger(tonumber(os.getenv "GPIPE_WHOLE_PLAN" or ""))
-  return given and given >= 0 and given < 1 << 31 and given or 1000000
+  local text = os.getenv "GPIPE_WHOLE_PLAN"
+  if not text or text == "" then return 1000000 end
+  local given = math.tointeger(tonumber(text))
+  if given and given >= 0 and given < 1 << 31 then return given end
+  errors.raise("%s: GPIPE_WHOLE_PLAN is '%s', expected a number of actions from 0 to 2147483647",
+    WHO, text)
 end
 
 --- The devices as the runtime takes them: under their own names, with their ranks.

@@ -62,7 +62,7 @@ local known = {} -- this rank's last text -> all ranks' together
 ---@return string
 function post_mortem.gather(own)
   if ranks.ranks() == 1 then return own end
-  local _ <close> = limit.within("post_mortem", 0)
+  local _ <close> = limit.within(0)
   local good, texts = pcall(core.rank_gather, "post_mortem", own, PATIENCE)
   local all = good and post_mortem.merge(texts) or own
   known = { [own] = all }

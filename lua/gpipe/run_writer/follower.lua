@@ -50,18 +50,23 @@ local function has_checkpoint(run)
   return run.saved > 0 and (run.follows or #run.saves:steps() > 0)
 end
 
---- Has a rank been lost, and is there a checkpoint from which the job can go on? Says so.
+--- Has a rank been lost, and is there a checkpoint from which the job can go on?
+---@return gpipe.Run? run that has the checkpoint
+function follower.to_go_on()
+  if not core.ranks_lost() then return nil end
+  for run in pairs(shared) do
+    if has_checkpoint(run) then return run end
+  end
+end
+
+--- The same; says so.
 ---@return boolean
 function follower.goes_on()
-  if not core.ranks_lost() then return false end
-  for run in pairs(shared) do
-    if has_checkpoint(run) then
-      io.stderr:write(("gpipe: %s: a rank was lost; the same command goes on from the last "
-        .. "checkpoint\n"):format(run.folder))
-      return true
-    end
-  end
-  return false
+  local run = follower.to_go_on()
+  if not run then return false end
+  io.stderr:write(("gpipe: %s: a rank was lost; the same command goes on from the last "
+    .. "checkpoint\n"):format(run.folder))
+  return true
 end
 
 -- ---- checkpoints -------------------------------------------------------------------------------

@@ -251,7 +251,7 @@ function Run:best(name, value, mode) return best(self, name, value, mode) end
 -- 0 what their devices did, which they can only where all of them end here: not after a failure.
 local function draw(run)
   local pipe = run.parts.pipe
-  if not pipe or not run.folder or run.shared and run.status == "failed" then return end
+  if not pipe or not run.folder or run.shared and run.failed then return end
   pcall(function() pipe:svg(run.folder .. "/timeline.svg") end)
   local good, held = pcall(memory.compare, pipe, run.parts.opt,
     table.unpack(run.batch or {}))
@@ -263,7 +263,7 @@ end
 function Run:close(reason)
   if self.closed then return end
   self.closed = true
-  if self.status ~= "failed" then follower.note(self, false) end
+  if not self.failed then follower.note(self, false) end
   if self.line then self.line:finish() end
   if not self.folder then return end
   if self.saves then self.saves:settle(true) end
@@ -290,10 +290,12 @@ function Run:finish()
   self:close()
 end
 
--- The scope of the run ends: after an error, or in a script that did not call run:finish().
+-- The scope of the run ends: after an error, or in a script that did not call run:finish(). A run
+-- that has lost a rank and can go on has only been stopped.
 function Run:__close(failure)
   if self.closed then return end
-  self.status = failure ~= nil and "failed" or "stopped"
+  self.failed = failure ~= nil
+  self.status = self.failed and not follower.to_go_on() and "failed" or "stopped"
   self:close(failure ~= nil and tostring(failure) or "the script ended without run:finish()")
 end
 

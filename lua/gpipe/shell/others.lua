@@ -44,7 +44,7 @@ function others.complaints(well)
   local lines, asked = {}, told and well
   told = false
   if not asked then return lines end
-  local _ <close> = limit.within(OUTCOME, 0) -- the user can press Ctrl-C
+  local _ <close> = limit.within(0) -- the user can press Ctrl-C
   local good, texts = terminal.call(ranks.gather, OUTCOME, "")
   if not good then return { texts } end
   for r = 2, #texts do
@@ -74,7 +74,7 @@ end
 -- Tell rank 0 how the chunk went, and wait for the next one. Rank 0 does not ask where its own
 -- chunk has failed: then the first call fails when the next chunk comes.
 local function next_text(message)
-  local _ <close> = limit.within(OUTCOME, 0)
+  local _ <close> = limit.within(0)
   if message then pcall(ranks.gather, OUTCOME, message) end
   return core.rank_listen(0)
 end

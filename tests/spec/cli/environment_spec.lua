@@ -19,6 +19,7 @@ describe("a variable GPIPE_…", function()
   local said = {
     { { GPIPE_FUSE = "maybe" }, "GPIPE_FUSE[^\n]*'maybe'" },
     { { GPIPE_GEMM = "nosuch" }, "GPIPE_GEMM[^\n]*'nosuch'" },
+    { { GPIPE_ALONE = "x" }, "GPIPE_ALONE[^\n]*'x'" },
     { { GPIPE_TRACEBACK = "foo" }, "GPIPE_TRACEBACK[^\n]*'foo'" },
     { { GPIPE_WATCHDOGS = "3" }, "GPIPE_WATCHDOGS[^\n]*did you mean 'GPIPE_WATCHDOG'" },
     { { GPIPE_NOTHING = "1" }, "GPIPE_NOTHING" },
@@ -38,6 +39,7 @@ describe("a variable GPIPE_…", function()
   local raised = {
     { { GPIPE_FAULT = "devcie=0,action=fail" }, "devcie" },
     { { GPIPE_WATCHDOG = "soon" }, "'soon'" },
+    { { GPIPE_WHOLE_PLAN = "abc" }, "gp.pipeline: GPIPE_WHOLE_PLAN is 'abc'" },
   }
   for _, case in ipairs(raised) do
     local name, value = next(case[1])

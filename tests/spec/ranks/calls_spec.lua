@@ -92,8 +92,10 @@ describe("in a job", function()
   it("all_gather refuses what cannot be sent, before anything is", function()
     local out = run(2, [[
       print(select(2, pcall(gp.all_gather, print)))
+      print(select(2, pcall(gp.all_gather, setmetatable({}, {}))))
       print(#gp.all_gather(1))]])
     assert.truthy(out:find("the value is a function", 1, true) or out:find("function", 1, true))
+    assert.truthy(out:find("the value is a table with a metatable, expected a plain table", 1, true))
     assert.truthy(out:find("\n2\n", 1, true))
   end)
 

@@ -46,7 +46,7 @@ describe("a rank that is stopped", function()
     it("is lost after the time of GPIPE_HEARTBEAT, and said so with what it did, over " .. way, function()
       local _, err, code, took, left = run(way, STOP, { GPIPE_HEARTBEAT = "2",
         GPIPE_FAULT = "device=1,op=F,step=1,micro=0,action=sleep:2.5" })
-      assert.truthy(err:match "rank 1 %(process %d+%) is gone: no heartbeat for [23]%.%d s; before, it was in its step",
+      assert.truthy(err:match "rank 1 %(process %d+%) is gone: no heartbeat for [23]%.%d s; %d%.%d s before, it was in its step",
         err)
       has(err, "device 1 (cpu:1) is in 1F0 for ")
       assert.equal(1, code)
@@ -177,6 +177,8 @@ describe("a job that has lost a rank", function()
       has(err, "rank 2 (process ")
       has(err, "a rank was lost; the same command goes on from the last checkpoint")
       assert.equal(75, code)
+      local state <close> = assert(io.open(path .. "/state.json"))
+      assert.matches('"state": ?"stopped"', state:read "a") -- it has not failed
       local out = jobs.run(way, 3, { script, "resume", path })
       assert.truthy(#whole > 100)
       assert.equal(whole, out)

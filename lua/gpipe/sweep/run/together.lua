@@ -36,7 +36,7 @@ end
 ---@param told? gpipe.ToldTrial on rank 0
 ---@return gpipe.ToldTrial?
 function together.next(told)
-  local _ <close> = limit.within("gp.sweep", 0) -- rank 0 may wait for trials of other processes
+  local _ <close> = limit.within(0) -- rank 0 may wait for trials of other processes
   return from_first("sweep: the next trial", told)
 end
 
