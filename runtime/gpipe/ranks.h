@@ -12,9 +12,10 @@
 #include "gpipe/status.h"
 
 typedef struct gp_rank_info {
-  int rank, count; /* of the job; 0 and 1 without one */
-  int local;       /* among the ranks of this host */
-  bool one_host;   /* all ranks are on this host, as far as the launcher says */
+  int rank, count;      /* of the job; 0 and 1 without one */
+  int local;            /* among the ranks of this host */
+  bool one_host;        /* all ranks are on this host, as far as the launcher says */
+  const char *launcher; /* its name for messages; "" without a job. Lives for ever */
   char host[64];
 } gp_rank_info;
 

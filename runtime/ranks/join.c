@@ -10,10 +10,10 @@
 
 static gp_status refuse_hosts(const gp_rank_job *job) {
   return gp_fail(GP_EUNSUPPORTED,
-                 "ranks: %s starts ranks on several hosts, expected MASTER_ADDR and MASTER_PORT, "
-                 "where rank 0 is to listen%s%s",
-                 job->launcher, job->has_mpi ? ", or MPI: " : "",
-                 job->has_mpi ? gp_error_text() : "");
+                 "ranks: %s starts ranks on several hosts, and %s is not set, expected MASTER_ADDR "
+                 "and MASTER_PORT, where rank 0 is to listen%s%s",
+                 job->info.launcher, *job->master ? "MASTER_PORT" : "MASTER_ADDR",
+                 job->has_mpi ? ", or MPI: " : "", job->has_mpi ? gp_error_text() : "");
 }
 
 /* What a launcher of MPI has started uses MPI if its library can be opened. Else ranks of one host

@@ -16,6 +16,8 @@
 #include "cli/launch/job.h"
 #include "cli/launch/said.h"
 
+#include "gpipe.h"
+
 /* Returns a descriptor from which signals are read; -1: there is none. */
 static int catch_signals(void) {
   sigset_t set;
@@ -108,9 +110,24 @@ static int run_job(char **argv, const gp_options *options, int signals, bool *st
   return code;
 }
 
+/* Has another launcher started this process as one of several? Each would start a whole job, where
+ * it is not said that it starts the ranks of one host. What it says wrongly is no such word: a
+ * script for SLURM may set WORLD_SIZE alone. */
+static bool is_one_of_several(const gp_options *options) {
+  gp_rank_info info;
+  if (options->nodes > 1 || gp_ranks_info(&info) || info.count == 1) return false;
+  fprintf(stderr,
+          GP_PROGRAM ": --ranks: %s has started this process as rank %d of %d, expected the same "
+                     "command without --ranks; or --node K/M, for the ranks of host K "
+                     "(GPIPE_ALONE=1: this is no rank)\n",
+          info.launcher, info.rank, info.count);
+  return true;
+}
+
 /* A job that can go on from a checkpoint, because a rank was lost and not because it was told to
  * stop, is started again as often as was asked for. */
 int gp_launch(char **argv, const gp_options *options) {
+  if (is_one_of_several(options)) return GP_EXIT_USAGE;
   const int signals = catch_signals();
   if (signals < 0) {
     fprintf(stderr, GP_PROGRAM ": --ranks: cannot read signals: %s\n", strerror(errno));

@@ -15,7 +15,7 @@ gp_status gp_rank_job_open_folder(const gp_rank_job *job) {
     return gp_fail(GP_ESTATE,
                    "ranks: %s gives the job no name (or TMPDIR is too long) for a folder of "
                    "sockets, expected MASTER_ADDR and MASTER_PORT, or gpipe-lua --ranks",
-                   job->launcher);
+                   job->info.launcher);
   if (mkdir(job->folder, 0700) && errno != EEXIST)
     return gp_fail(GP_EIO, "ranks: cannot make the folder %s for sockets: %s", job->folder,
                    strerror(errno));

@@ -35,14 +35,15 @@ static gp_status read_key(gp_rank_job *job) {
   return GP_OK;
 }
 
-/* A launcher may start what is no job: commands, and the trials of a sweep. */
+/* A launcher may start what is no job: commands, and the trials of a sweep. Other values are
+ * ignored, as lua/gpipe/environment.lua says of them. */
 static bool is_alone(void) {
   const char *wish = getenv("GPIPE_ALONE");
-  return wish && *wish && strcmp(wish, "0") != 0;
+  return wish && !strcmp(wish, "1");
 }
 
 gp_status gp_rank_job_read(gp_rank_job *job) {
-  *job = (gp_rank_job){.info = {.count = 1, .one_host = true}, .launcher = ""};
+  *job = (gp_rank_job){.info = {.count = 1, .one_host = true, .launcher = ""}};
   if (gethostname(job->info.host, sizeof job->info.host - 1)) job->info.host[0] = '\0';
   if (!is_alone()) GP_TRY(gp_rank_launcher_read(job));
   if (job->info.count == 1) return GP_OK;

@@ -18,7 +18,6 @@ typedef enum gp_rank_way { GP_RANKS_ANY, GP_RANKS_UNIX, GP_RANKS_TCP, GP_RANKS_M
 
 typedef struct gp_rank_job {
   gp_rank_info info;
-  const char *launcher;      /* its name for messages; "" without a job */
   gp_rank_way way;           /* asked for by GPIPE_TRANSPORT */
   bool has_mpi;              /* started by a launcher of MPI */
   char folder[80];           /* where the sockets of a job on one host are; "" if it has no name */
@@ -43,8 +42,9 @@ bool gp_rank_is_loopback(const char *host);
 /* Read a number from 0 to most - 1; *found tells whether the variable is set. */
 gp_status gp_rank_number(const char *name, long most, int *number, bool *found);
 
-/* nodelist.c: the first host of a list such as node[003-010,12],login1. Errors: GP_EINVAL. */
-gp_status gp_rank_first_host(const char *list, char host[GP_RANK_NAME]);
+/* nodelist.c: the first host of a list such as node[003-010,12],login1, which is the value of a
+ * variable. Errors: GP_EINVAL. */
+gp_status gp_rank_first_host(const char *variable, const char *list, char host[GP_RANK_NAME]);
 
 /* folder.c: make the folder, if the launcher has not, and check that no other user can write to it.
  * Errors: GP_EIO, GP_ESTATE. */

@@ -28,6 +28,13 @@ static const launcher launchers[] = {
      .count = "WORLD_SIZE",
      .local = "LOCAL_RANK",
      .local_count = "WORLD_SIZE"},
+    {.name = "gpipe-lua --ranks --node", /* which another launcher may have started on each host */
+     .needs = {"GPIPE_RANKS_LABELLED", "WORLD_SIZE"},
+     .rank = "RANK",
+     .count = "WORLD_SIZE",
+     .local = "LOCAL_RANK",
+     .local_count = "LOCAL_WORLD_SIZE",
+     .job = {"MASTER_PORT"}},
     {.name = "mpirun of Open MPI",
      .needs = {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
      .rank = "OMPI_COMM_WORLD_RANK",
@@ -131,6 +138,10 @@ static gp_status read_hosts(gp_rank_job *job, const launcher *l) {
   bool has_local, has_hosts;
   GP_TRY(gp_rank_number(l->local_count, GP_RANKS_MOST + 1, &local, &has_local));
   GP_TRY(gp_rank_number(l->hosts, GP_RANKS_MOST + 1, &hosts, &has_hosts));
+  if (local > job->info.count)
+    return gp_fail(GP_EINVAL,
+                   "ranks: %s is %d and %s is %d, expected no more ranks on this host than in all",
+                   l->local_count, local, count_of(l), job->info.count);
   job->info.one_host = has_local   ? local == job->info.count
                        : has_hosts ? hosts == 1
                                    : master && gp_rank_is_loopback(master);
@@ -143,11 +154,12 @@ enum { FIRST_PORT = 20000, PORTS = 10000 };
 /* srun names no address: the ranks meet at the step's first host, at a port made from the numbers
  * of the job and the step. */
 static gp_status read_slurm(gp_rank_job *job) {
-  const char *list = value_of("SLURM_STEP_NODELIST"), *id = value_of("SLURM_JOB_ID");
+  const char *variable =
+      value_of("SLURM_STEP_NODELIST") ? "SLURM_STEP_NODELIST" : "SLURM_JOB_NODELIST";
+  const char *list = value_of(variable), *id = value_of("SLURM_JOB_ID");
   const char *step = value_of("SLURM_STEP_ID");
-  if (!list) list = value_of("SLURM_JOB_NODELIST");
   if (!list || !id) return GP_OK;
-  if (!*job->master) GP_TRY(gp_rank_first_host(list, job->master));
+  if (!*job->master) GP_TRY(gp_rank_first_host(variable, list, job->master));
   if (!job->port)
     job->port = FIRST_PORT + (int)((strtoul(id, NULL, 10) * 16 + strtoul(step, NULL, 10)) % PORTS);
   return GP_OK;
@@ -161,6 +173,9 @@ static gp_status read_master(gp_rank_job *job, const launcher *l) {
                    strlen(master));
   snprintf(job->master, sizeof job->master, "%s", master ? master : "");
   GP_TRY(gp_rank_number("MASTER_PORT", 65536, &job->port, &found));
+  if (found && !job->port)
+    return gp_fail(GP_EINVAL, "ranks: MASTER_PORT is '%s', expected a number from 1 to 65535",
+                   value_of("MASTER_PORT"));
   /* torchrun's agent listens at this port itself: the ranks meet beside it */
   if (job->port && value_of("TORCHELASTIC_USE_AGENT_STORE"))
     job->port += job->port < 65535 ? 1 : -1;
@@ -209,7 +224,7 @@ static void name_job(gp_rank_job *job, const launcher *l) {
 gp_status gp_rank_launcher_read(gp_rank_job *job) {
   const launcher *l = find_launcher();
   if (!l) return GP_OK;
-  job->launcher = l->name;
+  job->info.launcher = l->name;
   job->has_mpi = l->has_mpi;
   GP_TRY(read_numbers(job, l));
   if (job->info.count == 1) return GP_OK;

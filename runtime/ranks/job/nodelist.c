@@ -16,7 +16,7 @@ static bool append(char host[GP_RANK_NAME], const char *text, size_t n) {
 
 /* The first number of a bracket ends at a range, at the next number or at the bracket's end; its
  * zeros belong to the name. A name may have several brackets. */
-gp_status gp_rank_first_host(const char *list, char host[GP_RANK_NAME]) {
+gp_status gp_rank_first_host(const char *variable, const char *list, char host[GP_RANK_NAME]) {
   const char *at = list;
   bool fits = true;
   host[0] = '\0';
@@ -32,6 +32,6 @@ gp_status gp_rank_first_host(const char *list, char host[GP_RANK_NAME]) {
     at = end + 1;
   }
   if (fits && *host && (!*at || *at == ',')) return GP_OK;
-  return gp_fail(GP_EINVAL, "ranks: the list of hosts is '%.200s', expected one like node[003-010]",
-                 list);
+  return gp_fail(GP_EINVAL, "ranks: %s is '%.200s', expected a list of hosts like node[003-010]",
+                 variable, list);
 }

@@ -138,7 +138,7 @@ static gp_status open_all(gp_net *net) {
     return gp_fail(GP_ESTATE,
                    "ranks: MPI says that this is rank %d of %d, expected rank %d of %d as %s says: "
                    "the same MPI for both (GPIPE_TRANSPORT=unix or tcp does without)",
-                   rank, count, info->rank, info->count, net->job.launcher);
+                   rank, count, info->rank, info->count, net->job.info.launcher);
   GP_TRY(meet(net));
   receive_all(net); /* posts the first receives */
   return GP_OK;

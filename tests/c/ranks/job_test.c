@@ -17,6 +17,7 @@ static const char *const names[] = {"RANK",
                                     "TORCHELASTIC_USE_AGENT_STORE",
                                     "GPIPE_RANKS_FOLDER",
                                     "GPIPE_RANKS_KEY",
+                                    "GPIPE_RANKS_LABELLED",
                                     "GPIPE_JOB_KEY",
                                     "GPIPE_TRANSPORT",
                                     "SLURM_PROCID",
@@ -48,7 +49,7 @@ static gp_status read_job(gp_rank_job *job, const char *const *pairs) {
 
 static const char *first_of(const char *list) {
   static char host[GP_RANK_NAME];
-  return gp_rank_first_host(list, host) ? gp_error_text() : host;
+  return gp_rank_first_host("HOSTS", list, host) ? gp_error_text() : host;
 }
 
 TEST(the_first_host_of_a_list_is_found) {
@@ -57,10 +58,11 @@ TEST(the_first_host_of_a_list_is_found) {
   CHECK(!strcmp(first_of("node[003-010,12]"), "node003"));
   CHECK(!strcmp(first_of("node[12,3-4],login1"), "node12"));
   CHECK(!strcmp(first_of("rack[2-3]n[07-08].cluster,x"), "rack2n07.cluster"));
-  CHECK_TEXT(first_of("node[003"), "expected one like node[003-010]");
-  CHECK_TEXT(first_of("node[]"), "expected one like");
-  CHECK_TEXT(first_of(""), "expected one like");
-  CHECK_TEXT(first_of("[,]"), "expected one like");
+  CHECK_TEXT(first_of("node[003"),
+             "HOSTS is 'node[003', expected a list of hosts like node[003-010]");
+  CHECK_TEXT(first_of("node[]"), "expected a list of hosts");
+  CHECK_TEXT(first_of(""), "expected a list of hosts");
+  CHECK_TEXT(first_of("[,]"), "expected a list of hosts");
 }
 
 TEST(torchrun_is_understood) {
@@ -122,6 +124,30 @@ TEST(a_batch_script_outside_of_srun_is_one_process) {
   CHECK(job.info.count == 1);
 }
 
+/* srun or mpirun may start `gpipe-lua --ranks N --node K/M` on each host. */
+TEST(ranks_of_a_node_are_no_ranks_of_what_started_their_launcher) {
+  gp_rank_job job;
+  CHECK_STATUS(READ(&job, "OMPI_COMM_WORLD_RANK", "1", "OMPI_COMM_WORLD_SIZE", "2",
+                    "GPIPE_RANKS_LABELLED", "1", "RANK", "3", "WORLD_SIZE", "4", "LOCAL_RANK", "1",
+                    "LOCAL_WORLD_SIZE", "2", "MASTER_ADDR", "node01", "MASTER_PORT", "29500"),
+               GP_OK);
+  CHECK(job.info.rank == 3 && job.info.count == 4 && !job.has_mpi && job.port == 29500);
+}
+
+TEST(variables_that_contradict_each_other_are_named) {
+  gp_rank_job job;
+  CHECK_STATUS(READ(&job, "RANK", "0", "WORLD_SIZE", "2", "LOCAL_WORLD_SIZE", "4", "MASTER_ADDR",
+                    "node01", "MASTER_PORT", "1"),
+               GP_EINVAL);
+  CHECK_TEXT(gp_error_text(), "LOCAL_WORLD_SIZE is 4 and WORLD_SIZE is 2");
+  CHECK_STATUS(READ(&job, "RANK", "0", "WORLD_SIZE", "2", "MASTER_PORT", "0"), GP_EINVAL);
+  CHECK_TEXT(gp_error_text(), "MASTER_PORT is '0', expected a number from 1 to 65535");
+  CHECK_STATUS(READ(&job, "SLURM_PROCID", "1", "SLURM_NTASKS", "2", "SLURM_STEP_ID", "0",
+                    "SLURM_JOB_ID", "1", "SLURM_JOB_NODELIST", "vm[1-"),
+               GP_EINVAL);
+  CHECK_TEXT(gp_error_text(), "SLURM_JOB_NODELIST is 'vm[1-', expected a list of hosts");
+}
+
 TEST(launchers_of_mpi_are_understood) {
   gp_rank_job job;
   CHECK_STATUS(READ(&job, "OMPI_COMM_WORLD_RANK", "1", "OMPI_COMM_WORLD_SIZE", "4",
@@ -163,6 +189,8 @@ TEST(addresses_are_written_and_read) {
 TEST_MAIN(the_first_host_of_a_list_is_found, torchrun_is_understood,
           ranks_that_meet_at_the_loopback_address_are_on_one_host, slurm_is_understood,
           ranks_of_torchrun_meet_beside_its_agent, slurm_takes_the_address_that_a_script_gives,
-          a_batch_script_outside_of_srun_is_one_process, launchers_of_mpi_are_understood,
+          a_batch_script_outside_of_srun_is_one_process,
+          ranks_of_a_node_are_no_ranks_of_what_started_their_launcher,
+          variables_that_contradict_each_other_are_named, launchers_of_mpi_are_understood,
           what_contradicts_itself_is_refused, a_key_of_the_user_comes_first,
           addresses_are_written_and_read)

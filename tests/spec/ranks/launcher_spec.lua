@@ -1,6 +1,7 @@
 -- tests/spec/ranks/launcher_spec.lua - gpipe-lua --ranks N: what it starts, shows and returns.
 
 local child = dofile "tests/child.lua"
+local jobs = dofile "tests/support/jobs.lua"
 
 local function run(words, text)
   local script = child.file(text)
@@ -10,6 +11,13 @@ local function run(words, text)
   os.remove(script)
   return out, err, code
 end
+
+local OTHERS = {
+  { "mpirun of Open MPI", { OMPI_COMM_WORLD_RANK = "1", OMPI_COMM_WORLD_SIZE = "2" } },
+  { "mpiexec of MPICH", { PMI_RANK = "1", PMI_SIZE = "2" } },
+  { "torchrun", { RANK = "1", WORLD_SIZE = "2", MASTER_ADDR = "localhost", MASTER_PORT = "1" } },
+  { "srun of SLURM", { SLURM_PROCID = "1", SLURM_STEP_ID = "0", SLURM_STEP_NUM_TASKS = "2" } },
+}
 
 local function has(text, part) assert.truthy(text:find(part, 1, true), text) end
 
@@ -78,6 +86,37 @@ describe("gpipe-lua --ranks", function()
       child.quote(child.program), script))
     os.remove(script)
     assert.equal(130, code)
+  end)
+end)
+
+describe("gpipe-lua --ranks in a process of another launcher", function()
+  for _, case in ipairs(OTHERS) do
+    it("is refused where it is one of several: " .. case[1], function()
+      local _, err, code = child.run({ "--ranks", "2", "-e", "" }, { environment = case[2] })
+      has(err, ("--ranks: %s has started this process as rank 1 of 2, expected the same command "
+        .. "without --ranks; or --node K/M"):format(case[1]))
+      assert.equal(2, code)
+    end)
+  end
+
+  it("starts a job in the shell of a batch script, and where GPIPE_ALONE is 1", function()
+    local line = { "--ranks", "2", "-e", "print(require 'gpipe'.ranks())" }
+    for _, environment in ipairs {
+      { SLURM_JOB_ID = "1", SLURM_PROCID = "0", SLURM_NTASKS = "8" },
+      { GPIPE_ALONE = "1", RANK = "1", WORLD_SIZE = "3", MASTER_PORT = "1" },
+    } do
+      local out, err = child.run(line, { environment = environment })
+      assert.equal("2\n", out, err)
+    end
+  end)
+
+  it("may start the ranks of one host of several", function()
+    local each = "OMPI_COMM_WORLD_RANK=%d OMPI_COMM_WORLD_SIZE=2 " .. child.quote(child.program)
+      .. " --ranks 1 --node %d/2 --master localhost:" .. jobs.port()
+      .. " -e 'print(#require(\"gpipe\").all_gather(1))'"
+    local out, err = child.shell(each:format(1, 1) .. " & " .. each:format(0, 0) .. "; wait")
+    assert.equal("", err)
+    assert.equal("2\n", out)
   end)
 end)
 
@@ -212,7 +251,7 @@ describe("a job of another launcher", function()
 
   it("is refused where it contradicts itself", function()
     local function message(environment)
-      return (select(2, child.run({ "-e", 'require("gpipe").rank()' }, { environment = environment })))
+      return (select(2, child.run({ "-e", 'require("gpipe").barrier()' }, { environment = environment })))
     end
     has(message { WORLD_SIZE = "2", MASTER_ADDR = "localhost", MASTER_PORT = "1" },
       "WORLD_SIZE is 2 and RANK is not set, expected both")
@@ -220,5 +259,16 @@ describe("a job of another launcher", function()
       "RANK is '2', expected a number from 0 to 1")
     has(message { WORLD_SIZE = "2", RANK = "1" },
       "WORLD_SIZE is 2 and MASTER_PORT is not set, expected also MASTER_ADDR and MASTER_PORT")
+    has(message { WORLD_SIZE = "2", RANK = "1", MASTER_ADDR = "", MASTER_PORT = "1" },
+      "MASTER_ADDR is not set, expected MASTER_ADDR and MASTER_PORT")
+    has(message { WORLD_SIZE = "2", RANK = "1", MASTER_ADDR = "localhost", MASTER_PORT = "0" },
+      "MASTER_PORT is '0', expected a number from 1 to 65535")
+    has(message { WORLD_SIZE = "2", RANK = "1", LOCAL_WORLD_SIZE = "4", MASTER_PORT = "1" },
+      "LOCAL_WORLD_SIZE is 4 and WORLD_SIZE is 2, expected no more")
+    has(message { WORLD_SIZE = "2", RANK = "1", MASTER_PORT = "1", GPIPE_WATCHDOG = "abc" },
+      "ranks: GPIPE_WATCHDOG is 'abc'")
+    local text = message { WORLD_SIZE = "2", RANK = "1", MASTER_PORT = "1", GPIPE_TRANSPORT = "foo" }
+    has(text, "ranks: GPIPE_TRANSPORT is 'foo', expected unix, tcp or mpi")
+    assert.falsy(text:find("ignored", 1, true), text)
   end)
 end)
