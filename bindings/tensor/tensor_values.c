@@ -112,6 +112,13 @@ static int from_bytes(lua_State *L) {
   return 1;
 }
 
+/* core.hash(t) -> a number that tells two tensors apart by the values at either end */
+static int hash(lua_State *L) {
+  const gp_tensor *tensor = gp_lua_check_tensor(L, 1, "hash");
+  lua_pushinteger(L, (lua_Integer)gp_tensor_hash(tensor, 0));
+  return 1;
+}
+
 /* core.dtype_size(name) -> bytes per element */
 static int dtype_size(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)gp_dtype_size(gp_lua_check_dtype(L, 1, "dtype_size")));
@@ -251,7 +258,7 @@ static const luaL_Reg methods[] = {{"dim", values_dim},     {"numel", values_num
                                    {"zero_", values_zero},  {NULL, NULL}};
 
 static const luaL_Reg functions[] = {
-    {"frombytes", from_bytes}, {"dtype_size", dtype_size}, {NULL, NULL}};
+    {"frombytes", from_bytes}, {"hash", hash}, {"dtype_size", dtype_size}, {NULL, NULL}};
 
 void gp_methods_values(lua_State *L) { luaL_setfuncs(L, methods, 0); }
 

@@ -66,6 +66,14 @@ static bool is_said(const gp_launch_job *j, int r) {
   return gp_said_is_in(j->said, relay->kept, relay->kept_length);
 }
 
+/* A rank tells the others that it has failed before it ends, so rank 0 may have ended first. Then it
+ * has told the other one's error, without the traceback. Returns that rank, else the given one. */
+static int find_cause(const gp_launch_job *j, int failed) {
+  for (int r = 1; !j->first && !failed && r < j->count; r++)
+    if (j->ranks[r].code && gp_said_tells_of(j->said, r)) return r;
+  return failed;
+}
+
 /* Say which rank failed first, unless it was rank 0, which has said so itself, or a signal ended
  * all. */
 static int report(const gp_launch_job *j) {
@@ -73,7 +81,9 @@ static int report(const gp_launch_job *j) {
   if (r < 0) return GP_EXIT_OK;
   const gp_launch_rank *p = &j->ranks[r];
   if (j->stops) return code_of_stop(j, r);
-  if (gp_launch_has_relay(j, r) && !is_said(j, r)) gp_relay_show_errors(&p->relay);
+  const int cause = find_cause(j, r);
+  if (gp_launch_has_relay(j, cause) && !is_said(j, cause))
+    gp_relay_show_errors(&j->ranks[cause].relay);
   if (p->code > 128)
     fprintf(stderr, GP_PROGRAM ": rank %d was ended by signal %d (%s)\n", j->first + r,
             p->code - 128, strsignal(p->code - 128));

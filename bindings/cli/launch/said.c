@@ -39,9 +39,21 @@ void gp_said_note(const char *text) {
   dprintf(taken, GP_PROGRAM ": %s\n", text);
 }
 
-/* A longer text than relays keep cannot be found. */
+/* Returns its length; longer ones than relays keep are cut. */
+static size_t read_text(int file, char text[GP_RELAY_KEPT]) {
+  const ssize_t n = file < 0 ? -1 : pread(file, text, GP_RELAY_KEPT, 0);
+  return n > 0 ? (size_t)n : 0;
+}
+
 bool gp_said_is_in(int file, const char *output, size_t length) {
   char text[GP_RELAY_KEPT];
-  const ssize_t n = file < 0 ? -1 : pread(file, text, sizeof text, 0);
-  return n > 0 && memmem(output, length, text, (size_t)n);
+  const size_t n = read_text(file, text);
+  return n > 0 && memmem(output, length, text, n);
+}
+
+bool gp_said_tells_of(int file, int rank) {
+  char text[GP_RELAY_KEPT], words[32];
+  const size_t n = read_text(file, text);
+  snprintf(words, sizeof words, "rank %d: ", rank);
+  return n > 0 && memmem(text, n, words, strlen(words));
 }

@@ -16,5 +16,7 @@ void gp_said_take(void);
 void gp_said_note(const char *text); /* an error that ends it */
 /* In the launcher: does a rank's output have the text that rank 0 has ended with? */
 bool gp_said_is_in(int file, const char *output, size_t length);
+/* Does that text tell another rank's error, "rank 1: ..."? */
+bool gp_said_tells_of(int file, int rank);
 
 #endif
