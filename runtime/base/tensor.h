@@ -47,10 +47,6 @@ gp_status gp_tensor_to(gp_tensor *tensor, gp_space *space, gp_tensor **moved);
 /* The same for the host, also for a tensor that is borrowed as const. */
 gp_status gp_tensor_fetch(const gp_tensor *tensor, gp_tensor **host);
 
-/* Mix the values into a hash: those at either end of a tensor, enough to tell two batches apart.
- * Values that lie apart, or where the host cannot read them, do not count. */
-uint64_t gp_tensor_hash(const gp_tensor *tensor, uint64_t hash);
-
 /* Count how often scripts wrote to the storage since it was made: every gp_tensor_copy into one of
  * its views and every element that is set counts. Code that writes in another way on a script's
  * behalf calls touch. */

@@ -79,6 +79,9 @@ bool gp_tensor_is_host(const gp_tensor *tensor);
 gp_status gp_tensor_move(gp_tensor *tensor, const char *device, gp_tensor **moved);
 bool gp_tensor_is_contiguous(const gp_tensor *tensor);
 size_t gp_tensor_bytes(const gp_tensor *tensor); /* bytes of the whole storage it keeps alive */
+/* Mix the values into a hash: those at either end of a tensor, enough to tell two batches apart.
+ * Values that lie apart, or where the host cannot read them, do not count. */
+uint64_t gp_tensor_hash(const gp_tensor *tensor, uint64_t hash);
 bool gp_tensor_overlaps(const gp_tensor *a, const gp_tensor *b); /* same storage */
 /* Tell whether another tensor is a view of the same storage. */
 bool gp_tensor_is_shared(const gp_tensor *tensor);

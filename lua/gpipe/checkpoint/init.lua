@@ -232,6 +232,7 @@ local function put(of, state, tensors)
   nn_state.check(contents.entries(of), tensors)
   contents.check(of, state)
   local owner = of.pipe or of.model
+  local _ <close> = nn_state.load_in "own"
   owner:load_state_dict(model)
   if of.opt then nn_state.load(optimizer.entries(of.opt), moments) end
   contents.restore(of, state)

@@ -5,12 +5,15 @@
 -- use them too.
 
 local call = require "gpipe.ranks.call"
+local core = require "gpipe.core"
 local errors = require "gpipe.errors"
 local check = require "gpipe.nn.check"
 local io = require "gpipe.io"
 local is_tensor = require "gpipe.tensor.is"
 local names = require "gpipe.nn.names"
 local options = require "gpipe.options"
+local ranks = require "gpipe.ranks"
+local share = require "gpipe.ranks.share"
 local shared = require "gpipe.ranks.state"
 
 local state = {}
@@ -85,13 +88,48 @@ function state.check(entries, given, opts)
   end
 end
 
---- Copy named tensors into the entries with these names.
+-- How ranks load together: "same" values, each its "own" ones, or "apart": they do not meet.
+local way = "same"
+
+--- Load in another way until the result is closed: "own" where each rank gives what it holds,
+--- "apart" where it is known that all ranks load.
+---@param other "own"|"apart"
+---@return any
+function state.load_in(other)
+  local before = way
+  way = before == "apart" and before or other
+  return setmetatable({}, { __close = function() way = before end })
+end
+
+-- What is loaded, a line for each tensor.
+local function describe(given)
+  local lines = {}
+  for name, value in pairs(given) do
+    lines[#lines + 1] = ("%s: %s %s, values with hash %x"):format(name, value.dtype,
+      table.concat(value.shape, "x"), core.hash(value))
+  end
+  table.sort(lines)
+  return table.concat(lines, "\n")
+end
+
+-- Each rank copies what it holds: half a model would be loaded if one of them did not.
+local function compare(entries, given, opts)
+  if way == "apart" or not shared.are_shared(entries) then
+    state.check(entries, given, opts)
+    return
+  end
+  share.together("load_state_dict", function() state.check(entries, given, opts) end)
+  ranks.agree("load_state_dict", way == "own" and "" or describe(given))
+end
+
+--- Copy named tensors into the entries with these names. Where several ranks hold them, all of
+--- these make the call, with the same values.
 --- Errors: one text names all faults, and nothing is changed.
 ---@param entries {name: string, value: gpipe.Tensor}[]
 ---@param given table<string, gpipe.Tensor>
 ---@param opts? {strict?: boolean} false: names that only one side has are skipped
 function state.load(entries, given, opts)
-  state.check(entries, given, opts)
+  compare(entries, given, opts)
   for _, entry in ipairs(entries) do
     local value = given[entry.name]
     if value ~= nil and not shared.is_away(entry) then entry.value:copy_(value) end

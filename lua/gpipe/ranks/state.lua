@@ -24,8 +24,10 @@ function state.like(entry)
   return entry.shape and { shape = entry.shape, dtype = entry.box.dtype } or entry.box
 end
 
--- Do several ranks hold the values? All ranks get the same answer.
-local function are_shared(entries)
+--- Do several ranks hold the values? All ranks get the same answer.
+---@param entries {box: gpipe.Tensor?}[]
+---@return boolean
+function state.are_shared(entries)
   if ranks.ranks() == 1 then return false end
   for _, entry in ipairs(entries) do
     if entry.box and core.param_holder(entry.box) then return true end
@@ -49,7 +51,7 @@ end
 ---@param entries {name: string, value: gpipe.Tensor?, box: gpipe.Tensor?}[]
 ---@return table[]
 function state.collect(entries)
-  if not are_shared(entries) then return entries end
+  if not state.are_shared(entries) then return entries end
   local whole = {}
   for i, entry in ipairs(entries) do
     whole[i] = { name = entry.name, stage = entry.stage, value = bring(entry) }

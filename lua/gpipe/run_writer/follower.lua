@@ -6,6 +6,7 @@
 
 local checkpoint = require "gpipe.checkpoint"
 local core = require "gpipe.core"
+local nn_state = require "gpipe.nn.state"
 local ranks = require "gpipe.ranks"
 
 local follower = {}
@@ -105,6 +106,7 @@ end
 function Saves:load(parts)
   local step = ranks.tell("run: checkpoint", nil, 0)
   if not step then return nil end
+  local _ <close> = nn_state.load_in "apart"
   local extra = assert(checkpoint.load(("%s/step-%08d"):format(self.path, step), parts))
   return extra, step
 end

@@ -7,6 +7,7 @@
 local checkpoint = require "gpipe.checkpoint"
 local core = require "gpipe.core"
 local errors = require "gpipe.errors"
+local nn_state = require "gpipe.nn.state"
 local progress = require "gpipe.progress"
 
 ---@class gpipe.Saves
@@ -132,6 +133,7 @@ end
 ---@return table? extra nil where there is none
 ---@return integer? step
 function Saves:load(parts)
+  local _ <close> = nn_state.load_in "apart" -- the others load what could be read here
   local reasons = {}
   for _, step in ipairs(self:steps()) do
     local extra, message = checkpoint.load(self.path .. "/" .. name_of(step), parts)

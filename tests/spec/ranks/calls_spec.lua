@@ -219,6 +219,30 @@ describe("in a job", function()
       end
     end)
 
+  it("loading a state is a call of all ranks, with the same values", function()
+    local list = tries [[
+      local pipe = open()
+      local opt = gp.optim.Adam(pipe:parameters(), { lr = 0.1 })
+      pipe:step(x, y)
+      opt:step()
+      local state, moments = pipe:state_dict(), opt:state_dict()
+      local function without(load) return r == 1 and load or gp.barrier end
+      try(without(pipe.load_state_dict), r == 1 and pipe or nil, state)
+      try(without(opt.load_state_dict), r == 1 and opt or nil, moments)
+      try(without(model.load_state_dict), r == 1 and model or nil, state)
+      local other = {}
+      for name, value in pairs(state) do other[name] = value * (1 + r) end
+      try(pipe.load_state_dict, pipe, other)
+      try(pipe.load_state_dict, pipe, r == 1 and {} or state)
+      try(pipe.load_state_dict, pipe, state)
+      try(opt.load_state_dict, opt, moments)
+      try(pipe.step, pipe, x, y)]]
+    for i = 1, 3 do assert.matches("expected the same calls", list[i]) end
+    assert.matches("load_state_dict: the ranks differ: rank 0 has [%w.]+: f32", list[4])
+    assert.matches("rank 1: .*the state does not fit the model", list[5])
+    assert.same({ "true", "true", "true" }, { list[#list - 2], list[#list - 1], list[#list] })
+  end)
+
   it("a pipeline whose run one rank has left is lost on all of them", function()
     local list = tries [[
       local pipe = open()
