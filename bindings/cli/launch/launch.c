@@ -66,8 +66,9 @@ static bool is_said(const gp_launch_job *j, int r) {
   return gp_said_is_in(j->said, relay->kept, relay->kept_length);
 }
 
-/* A rank tells the others that it has failed before it ends, so rank 0 may have ended first. Then it
- * has told the other one's error, without the traceback. Returns that rank, else the given one. */
+/* A rank tells the others that it has failed before it ends, so rank 0 may have ended first. Then
+ * it has told the other one's error, without the traceback. Returns that rank, else the given
+ * one. */
 static int find_cause(const gp_launch_job *j, int failed) {
   for (int r = 1; !j->first && !failed && r < j->count; r++)
     if (j->ranks[r].code && gp_said_tells_of(j->said, r)) return r;
