@@ -13,7 +13,7 @@ local nn, optim, Head = gp.nn, gp.optim, runs.Head
 -- Its parameter gets no gradient.
 local Idle = nn.class "Idle"
 function Idle:init(n) self.weight = nn.Parameter({ n }, nn.init.ones()) end
-function Idle:forward(x) return x:tanh() end
+function Idle:forward(x) return x:tanh() end -- luacheck: ignore 212
 
 -- Eight layers each, with the options of its training: a precision, whether gradients are clipped,
 -- and rows that do not divide.

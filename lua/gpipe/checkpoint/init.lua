@@ -55,6 +55,13 @@ local function parts_of(who, opts, spec)
   return of
 end
 
+-- Over ranks all have to mean the same folder and optimizer: each writes its share of them.
+local function agree(folder, of)
+  if not (of.pipe and of.pipe.spread) then return end
+  ranks.agree("gp.checkpoint.save", ("folder: %s\nopt: %s\nbackground: %s"):format(folder,
+    of.opt and "given" or "none", of.background or false))
+end
+
 -- ---- saving ------------------------------------------------------------------------------------
 
 -- Copy the tensors to the host, so that training can go on while they are written.
@@ -146,7 +153,8 @@ end
 ---
 --- With `background = true` it returns as soon as the tensors are copied. The returned object has
 --- `:done()` and `:finish()`, which waits and returns the result; the next save waits for it, too.
---- Errors: raises for what cannot be saved; nil, message, code where the system refuses.
+--- Errors: raises for what cannot be saved, and where the ranks give different folders or only
+--- some give an optimizer; nil, message, code where the system refuses.
 --- ```lua
 --- local pipe <close> = gp.pipeline(nn.Sequential {nn.Linear(4, 2)}, {loss = nn.MSELoss()})
 --- local opt = gp.optim.AdamW(pipe:parameters(), {lr = 1e-3})
@@ -165,6 +173,7 @@ function checkpoint.save(folder, opts)
   local _ <close> = call.enter "gp.checkpoint.save"
   local of = parts_of("gp.checkpoint.save", opts, SAVE)
   if of.pipe and dry_mode.is_on() then return true end
+  agree(folder, of)
   local state = contents.state(of) -- waits for steps under way
   local tensors, text = tables.encode { state = state }
   local entries = contents.entries(of)

@@ -90,7 +90,7 @@ function Saves:save(step, parts, background)
 end
 
 function Saves:best(name, parts, background)
-  return save(self, "best-" .. name, parts, background)
+  return save(self, "best-" .. name:gsub("[^%w_.-]", "_"), parts, background)
 end
 
 -- Take the result of the save in the background, or wait for it: of this rank's files. Rank 0 knows

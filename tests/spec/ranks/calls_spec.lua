@@ -243,6 +243,22 @@ describe("in a job", function()
     assert.same({ "true", "true", "true" }, { list[#list - 2], list[#list - 1], list[#list] })
   end)
 
+  it("saving takes the same folder and optimizer on all ranks", function()
+    local list = tries [[
+      local pipe = open()
+      local opt = gp.optim.Adam(pipe:parameters(), { lr = 0.1 })
+      local folder = gp.broadcast(r == 0 and os.tmpname() or "", 0)
+      if r == 0 then os.remove(folder) end
+      try(gp.checkpoint.save, folder .. r, { pipe = pipe, opt = opt })
+      try(gp.checkpoint.save, folder, { pipe = pipe, opt = r == 0 and opt or nil })
+      try(gp.checkpoint.save, folder, { pipe = pipe, opt = opt })
+      gp.barrier()
+      if r == 0 then os.execute("rm -r " .. folder) end]]
+    assert.matches("the ranks differ: rank 0 has folder: ", list[1])
+    assert.matches("the ranks differ: rank 0 has opt: given, rank 1 has opt: none", list[2])
+    assert.equal("true", list[3])
+  end)
+
   it("a pipeline whose run one rank has left is lost on all of them", function()
     local list = tries [[
       local pipe = open()

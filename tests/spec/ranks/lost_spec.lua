@@ -46,8 +46,8 @@ describe("a rank that is stopped", function()
     it("is lost after the time of GPIPE_HEARTBEAT, and said so with what it did, over " .. way, function()
       local _, err, code, took, left = run(way, STOP, { GPIPE_HEARTBEAT = "2",
         GPIPE_FAULT = "device=1,op=F,step=1,micro=0,action=sleep:2.5" })
-      assert.truthy(err:match "rank 1 %(process %d+%) is gone: no heartbeat for [23]%.%d s; %d%.%d s before, it was in its step",
-        err)
+      assert.truthy(err:match("rank 1 %(process %d+%) is gone: no heartbeat for [23]%.%d s; "
+        .. "%d%.%d s before, it was in its step"), err)
       has(err, "device 1 (cpu:1) is in 1F0 for ")
       assert.equal(1, code)
       assert.truthy(took < LONGEST)
